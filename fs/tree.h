@@ -48,6 +48,10 @@ int cfs_tree_builder_hide(cfs_tree_builder *b, const char *path);
 /* Marks an existing file as one whose node id and inode outlive every generation. */
 int cfs_tree_builder_keep_identity(cfs_tree_builder *b, const char *path);
 
+/* Asks for an existing file of a backing file's bytes to be read in the background once the tree is
+ * mounted; in the order of asking. -ENOENT, or -EINVAL for anything else. */
+int cfs_tree_builder_warm(cfs_tree_builder *b, const char *path);
+
 /* Writes the snapshot and seals it. The builder stays usable. Returns a descriptor (CLOEXEC) that the
  * caller owns, or a negative errno. Equal entries give equal bytes, whatever the order of adding. */
 int cfs_tree_builder_seal(const cfs_tree_builder *b);

@@ -25,7 +25,8 @@ struct cfs_identify {
   enum cfs_identify_kind kind;
   char *file;         /* face path, e.g. "bin/nvcc", "include/cuda_runtime_api.h" */
   cfs_strings macros; /* one packed macro, or one per version element */
-  int divisor[2];     /* for a packed macro: major = n / divisor[0], minor = n % divisor[0] / divisor[1] */
+  int divisor[3];     /* for a packed macro: major = n / divisor[0], minor = n % divisor[0] / divisor[1], and, when
+                         divisor[2] is not 0, patch = n % divisor[1] / divisor[2] */
 };
 
 typedef struct cfs_component_info {
@@ -51,6 +52,7 @@ struct cfs_pin {
   char *wheel;     /* "nvidia-cuda-runtime" */
   char *version;   /* "13.0.96", without ==, .* ; for a range its lower bound */
   bool exact;      /* false: the metapackage gives a range with this lower bound */
+  char *toolkit;   /* the metapackage version that pins it, "13.2.2" */
 };
 
 typedef struct cfs_release_info {
@@ -61,8 +63,12 @@ typedef struct cfs_release_info {
   int gcc_max;         /* newest gcc major that crt/host_config.h takes */
   int clang_limit;     /* first clang major that it refuses */
   cfs_strings targets; /* "sm_75" ... */
+  char *cccl;          /* CCCL version of its newest toolkit, "3.2.0", or NULL */
+  char *glibc_limit;   /* first glibc whose headers clash with its own ("2.42"), or NULL when none is known */
   struct cfs_pin *pins;
   size_t n_pins;
+  struct cfs_pin *older_pins; /* pins of its other metapackages, in file order */
+  size_t n_older_pins;
   cfs_strings toolkits; /* every metapackage version known of this release, ascending */
 } cfs_release_info;
 
@@ -93,6 +99,13 @@ typedef struct cfs_consumer_info {
   size_t n_rules;
 } cfs_consumer_info;
 
+/* What a problem code means, for people. */
+struct cfs_problem_info {
+  char *code;
+  char *title;       /* a few words */
+  char *explanation; /* why it matters and what to do, a few sentences */
+};
+
 typedef struct cfs_tables {
   cfs_component_info *components;
   size_t n_components;
@@ -102,8 +115,10 @@ typedef struct cfs_tables {
   size_t n_advisories;
   cfs_consumer_info *consumers;
   size_t n_consumers;
-  cfs_strings placeholder_versions; /* "0.0.0a0", "0.0.1" ... */
-  cfs_strings problem_codes;        /* every code that policy.allow may name */
+  cfs_strings placeholder_versions;  /* "0.0.0a0", "0.0.1" ... */
+  cfs_strings problem_codes;         /* every code that policy.allow may name */
+  struct cfs_problem_info *problems; /* the same codes with their meaning, in the same order */
+  size_t n_problems;
   char *dir;                        /* where they were read */
 } cfs_tables;
 
@@ -120,5 +135,19 @@ const cfs_release_info *cfs_tables_release(const cfs_tables *t, const char *rele
 const cfs_consumer_info *cfs_tables_consumer(const cfs_tables *t, const char *name);
 /* The pin of a component in a release, or NULL. */
 const struct cfs_pin *cfs_release_pin(const cfs_release_info *r, const char *component);
+/* Likewise in one metapackage of the release ("13.2.1"). */
+const struct cfs_pin *cfs_release_toolkit_pin(const cfs_release_info *r, const char *toolkit, const char *component);
+bool cfs_release_has_target(const cfs_release_info *r, const char *target);
+const struct cfs_problem_info *cfs_tables_problem(const cfs_tables *t, const char *code); /* or NULL */
+
+/* The component that a component's files belong to in a release: itself, or (for the ones that NVIDIA split
+ * off later, or joined) the one that holds them. NULL when name is not known. */
+const cfs_component_info *cfs_tables_component_in_release(const cfs_tables *t, const char *name, const char *release);
+/* The version that macro values give: one value per macro of the rule. The caller owns the result; NULL
+ * when the rule does not fit (wrong count, negative values). */
+char *cfs_identify_version(const struct cfs_identify *rule, const long *values, size_t n);
+/* A distribution name as the tables spell it: lower case, runs of "-_." as one "-", "-cuNN" taken off.
+ * The caller owns the result. */
+char *cfs_wheel_name_normalise(const char *distribution);
 
 #endif
