@@ -22,9 +22,9 @@ struct sealer {
   uint32_t *first;    /* first child of each builder's entry, in child_list */
   uint32_t *children; /* their number */
   uint32_t *child_list;
-  uint32_t *backing_number;  /* sealed number of each builder's backing */
+  uint32_t *backing_number; /* sealed number of each builder's backing */
   uint32_t *backing_order;
-  uint32_t (*sharing)[2];    /* per builder's backing and mode: the first entry, as a sealed number */
+  uint32_t (*sharing)[2]; /* per builder's backing and mode: the first entry, as a sealed number */
   uint32_t backing_count;
   struct cfs_format_entry *entries; /* from here on: pointers into the memfd's mapping */
   struct cfs_format_backing *backings;

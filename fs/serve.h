@@ -90,10 +90,10 @@ struct cfs_status {
   int64_t started;             /* seconds since the epoch */
   uint64_t requests[CFS_OP_COUNT];
   uint64_t bytes_read;
-  uint64_t files, pinned;      /* distinct backing files, and those held by a descriptor */
-  uint64_t drift_count;        /* distinct backing files found changed or gone: reading them gives EIO */
+  uint64_t files, pinned;       /* distinct backing files, and those held by a descriptor */
+  uint64_t drift_count;         /* distinct backing files found changed or gone: reading them gives EIO */
   char *drift[CFS_DRIFT_SHOWN]; /* their paths, NULL-terminated if fewer */
-  bool owner_only;             /* only the mounting user can enter: allow_other was not permitted */
+  bool owner_only;              /* only the mounting user can enter: allow_other was not permitted */
   char *mountpoint;
   char *label; /* NUL-terminated for convenience */
   size_t label_size;

@@ -30,7 +30,7 @@ uint64_t cfs_tree_hash(const char *s, size_t size)
 
 static const char *index_key(const cfs_tree_index *x, const cfs_tree_builder *b, uint32_t item, size_t *ret_size)
 {
-  if (x == &b->paths) {
+  if (!x->of_backings) {
     *ret_size = b->entries[item].path_size;
     return b->entries[item].path;
   }
@@ -55,7 +55,7 @@ static int index_reserve(cfs_tree_index *x, const cfs_tree_builder *b, size_t co
 {
   if (x->room && count * 2 <= x->room)
     return 0;
-  cfs_tree_index wider = {.room = x->room ? x->room * 2 : 64};
+  cfs_tree_index wider = {.room = x->room ? x->room * 2 : 64, .of_backings = x->of_backings};
   wider.slots = malloc(wider.room * sizeof(*wider.slots));
   if (!wider.slots)
     return -ENOMEM;
@@ -91,8 +91,9 @@ cfs_tree_builder *cfs_tree_builder_new(void)
   cfs_tree_builder *b = calloc(1, sizeof(*b));
   if (!b)
     return NULL;
-  if (array_reserve(&b->entries, &b->entry_room, 1, sizeof(*b->entries)) < 0 ||
-      !(b->entries[0].path = strdup("")) || index_reserve(&b->paths, b, 1) < 0) {
+  b->backing_paths.of_backings = true;
+  if (array_reserve(&b->entries, &b->entry_room, 1, sizeof(*b->entries)) < 0 || !(b->entries[0].path = strdup("")) ||
+      index_reserve(&b->paths, b, 1) < 0) {
     cfs_tree_builder_free(b);
     return NULL;
   }

@@ -26,7 +26,8 @@ struct cfs_tree_backing {
 /* Open addressing; the keys are read from the arrays that the slots point into. */
 typedef struct cfs_tree_index {
   uint32_t *slots;
-  size_t room; /* a power of two */
+  size_t room;      /* a power of two */
+  bool of_backings; /* which array the slots point into */
 } cfs_tree_index;
 
 struct cfs_tree_builder {

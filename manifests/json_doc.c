@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "manifests/json_doc.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/memory.h"
-#include "manifests/json_reader.h"
 
 void cfs_json_doc_free(cfs_json_doc *doc)
 {

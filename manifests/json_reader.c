@@ -22,8 +22,7 @@ cfs_json_at cfs_json_member(const cfs_json_at *object, const char *key)
 
 cfs_json_at cfs_json_element(const cfs_json_at *array, size_t index)
 {
-  return (cfs_json_at){
-      .doc = array->doc, .up = array, .index = index, .value = json_array_get(array->value, index)};
+  return (cfs_json_at){.doc = array->doc, .up = array, .index = index, .value = json_array_get(array->value, index)};
 }
 
 static size_t depth_of(const cfs_json_at *at)

@@ -61,10 +61,16 @@ typedef struct cfs_manifest {
   enum cfs_policy_mode host_compiler; /* "check" (default), "warn", "ignore" */
   enum cfs_policy_mode advisories;    /* "refuse" (default), "warn", "ignore" */
   cfs_strings allow;                  /* problem codes lowered to warnings */
+  bool snapshot;                      /* "snapshot": true; default false */
 } cfs_manifest;
 
-/* Reads and checks the manifest at path. *ret is the caller's. */
+/* Reads and checks the manifest at path, of at most 1 MiB. *ret is the caller's; every error is
+ * CFS_INVALID. */
 int cfs_manifest_load(const char *path, const cfs_tables *tables, cfs_manifest **ret, cfs_error **err);
+/* Likewise from memory. name stands for the file in errors; relative paths are made absolute against
+ * base, which must be absolute; the result's path is NULL. */
+int cfs_manifest_parse(const char *text, size_t size, const char *name, const char *base, const cfs_tables *tables,
+                       cfs_manifest **ret, cfs_error **err);
 /* A manifest of string sources with every default, as if written {"cudafs":1,"sources":[...]};
  * paths are made absolute against the working directory. */
 cfs_manifest *cfs_manifest_from_paths(const char *const *paths, size_t n);

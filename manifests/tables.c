@@ -11,8 +11,7 @@
 /* Far above any real table; a wrong CUDAFS_DATA must not eat the memory. */
 #define LARGEST_TABLE (16u << 20)
 
-int cfs_tables_open(const cfs_tables *t, const char *name, const char *const *keys, cfs_json_doc **ret,
-                    cfs_error **err)
+int cfs_tables_open(const cfs_tables *t, const char *name, const char *const *keys, cfs_json_doc **ret, cfs_error **err)
 {
   cleanup_free char *path = cfs_path_join(t->dir, name);
   cfs_json_doc *doc = NULL;

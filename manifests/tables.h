@@ -93,7 +93,7 @@ typedef struct cfs_consumer_info {
   char *title; /* "FlashInfer" */
   cfs_strings
       env; /* variables in the order that it asks; "PATH:nvcc" for a PATH search, "/usr/local/cuda" for a fixed path */
-  cfs_strings needs;       /* face paths that must exist */
+  cfs_strings needs;       /* face paths that must exist; libraries as "lib/...", as in the components' globs */
   cfs_strings shadowed_by; /* wheels that it prefers to any CUDA_HOME */
   struct cfs_consumer_rule *rules;
   size_t n_rules;
@@ -119,7 +119,7 @@ typedef struct cfs_tables {
   cfs_strings problem_codes;         /* every code that policy.allow may name */
   struct cfs_problem_info *problems; /* the same codes with their meaning, in the same order */
   size_t n_problems;
-  char *dir;                        /* where they were read */
+  char *dir; /* where they were read */
 } cfs_tables;
 
 /* Reads all tables. *ret is the caller's. Errors name the file, line and key. */

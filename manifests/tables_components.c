@@ -95,8 +95,8 @@ static int check_names_new(const cfs_tables *t, const cfs_component_info *c, con
 
 static int fill_component(cfs_tables *t, const cfs_json_at *at, cfs_error **err)
 {
-  static const char *const keys[] = {"name",     "title", "aliases", "wheels",   "debs",  "paths",  "identify",
-                                     "unit", "runtime", "required", "since", "until", "within", NULL};
+  static const char *const keys[] = {"name", "title",   "aliases",  "wheels", "debs",  "paths",  "identify",
+                                     "unit", "runtime", "required", "since",  "until", "within", NULL};
   cfs_component_info c = {0};
   int r = cfs_json_known_keys(at, keys, err);
   if (r == 0 && (r = cfs_json_get_string(at, "name", true, &c.name, err)) == 0 &&

@@ -16,6 +16,21 @@ static char *dashed(const char *release)
   return s;
 }
 
+/* pip takes a present version for granted even when its files are gone. */
+static bool must_force(const cfs_inventory *source, const cfs_release_info *release, const cfs_strings *components)
+{
+  for (size_t i = 0; i < components->count; i++) {
+    const struct cfs_pin *pin = cfs_release_pin(release, components->items[i]);
+    for (size_t j = 0; pin && j < source->n_parts; j++) {
+      const cfs_part *part = &source->parts[j];
+      if (strcmp(part->info->name, components->items[i]) == 0 && part->package_version &&
+          cfs_version_compare(part->package_version, pin->version) == 0)
+        return true;
+    }
+  }
+  return false;
+}
+
 /* 'nvidia-cuda-runtime==13.2.86.*' for each component, quoted for a shell. Components that the release has
  * no pin for are left out; the caller sees that by an empty result. */
 static char *pinned(const cfs_release_info *release, const cfs_strings *components)
@@ -65,8 +80,8 @@ static void advise_new_environment(const cfs_release_info *release, const cfs_st
   cfs_strings_take(fix, cfs_format("python3 -m venv \"$HOME/.local/share/cudafs/cuda-%s\" && "
                                    "\"$HOME/.local/share/cudafs/cuda-%s/bin/python\" -m pip install --no-deps %s",
                                    release->release, release->release, pins));
-  cfs_strings_take(fix, cfs_format("then add \"$HOME/.local/share/cudafs/cuda-%s\" (written out) to \"sources\"",
-                                   release->release));
+  cfs_strings_take(
+      fix, cfs_format("then add \"$HOME/.local/share/cudafs/cuda-%s\" (written out) to \"sources\"", release->release));
 }
 
 void cfs_advice_install(const cfs_tables *tables, const cfs_inventory *source, const char *release,
@@ -86,9 +101,11 @@ void cfs_advice_install(const cfs_tables *tables, const cfs_inventory *source, c
   if (!source || source->kind != CFS_SOURCE_SITE_PACKAGES)
     advise_new_environment(info, components, fix);
   else if (source->python && source->installer && strcmp(source->installer, "uv") == 0)
-    cfs_strings_take(fix, cfs_format("uv pip install --python '%s' --no-deps %s", source->python, pins));
+    cfs_strings_take(fix, cfs_format("uv pip install --python '%s' %s--no-deps %s", source->python,
+                                     must_force(source, info, components) ? "--reinstall " : "", pins));
   else if (source->python)
-    cfs_strings_take(fix, cfs_format("'%s' -m pip install --no-deps %s", source->python, pins));
+    cfs_strings_take(fix, cfs_format("'%s' -m pip install %s--no-deps %s", source->python,
+                                     must_force(source, info, components) ? "--force-reinstall " : "", pins));
   else
     advise_target_folder(source, info, components, fix);
 }

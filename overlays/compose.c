@@ -22,6 +22,7 @@ struct pick {
   const cfs_inventory *source;
   const cfs_part *part;
   enum fit fit;
+  bool lacking; /* without a file that compiling needs: a half-installed package */
   bool anchored;
   long patch_distance;
 };
@@ -33,13 +34,7 @@ enum cfs_severity cfs_policy_severity(const cfs_manifest *m, const char *code)
 
 void cfs_candidate_done(cfs_candidate *c)
 {
-  for (size_t i = 0; i < c->toolchain.n_choices; i++)
-    free(c->toolchain.choices[i].reason);
-  free(c->toolchain.choices);
-  free(c->toolchain.release);
-  free(c->toolchain.tool_version);
-  free(c->toolchain.max_ptx);
-  cfs_strings_done(&c->toolchain.targets);
+  cfs_toolchain_done(&c->toolchain);
   cfs_problems_done(&c->problems);
   *c = (cfs_candidate){0};
 }
@@ -122,6 +117,14 @@ static enum fit fit_of(const struct cfs_composing *in, const cfs_part *part, con
   return fit_by_pin(in, part, release);
 }
 
+static bool is_lacking(const struct cfs_composing *in, const cfs_part *part)
+{
+  for (size_t i = 0; i < in->n_needs; i++)
+    if (in->needs[i].owner == part->info && !cfs_part_file(part, in->needs[i].face))
+      return true;
+  return false;
+}
+
 /* Distance of the third version element: within one release the nearest patch level is wanted. */
 static long patch_of(const char *version)
 {
@@ -134,6 +137,8 @@ static int compare_picks(const struct pick *a, const struct pick *b)
 {
   if (a->fit != b->fit)
     return (int)a->fit - (int)b->fit;
+  if (a->lacking != b->lacking)
+    return a->lacking ? 1 : -1;
   if (a->anchored != b->anchored)
     return a->anchored ? -1 : 1;
   if (a->patch_distance != b->patch_distance)
@@ -154,8 +159,12 @@ static struct pick pick_part(const struct cfs_composing *in, const cfs_component
       const cfs_part *part = &source->parts[j];
       if (part->info != info)
         continue;
-      struct pick p = {source, part, fit_of(in, part, release, compiler), source == anchor,
-                       labs(patch_of(part->version) - patch_of(anchor_version))};
+      struct pick p = {.source = source,
+                       .part = part,
+                       .fit = fit_of(in, part, release, compiler),
+                       .lacking = compiler && is_lacking(in, part),
+                       .anchored = source == anchor,
+                       .patch_distance = labs(patch_of(part->version) - patch_of(anchor_version))};
       if (p.fit != FIT_NEVER && (!best.part || compare_picks(&p, &best) < 0))
         best = p;
     }
@@ -163,29 +172,42 @@ static struct pick pick_part(const struct cfs_composing *in, const cfs_component
   return best;
 }
 
-/* The source to build on: the one with an nvcc of the release and the most other required parts of it. */
+/* How many required parts of the release a source has; ret_tool receives its compiler, or NULL. */
+static int anchor_score(const struct cfs_composing *in, const cfs_inventory *source, const char *release, bool compiler,
+                        const cfs_part **ret_tool)
+{
+  int score = 0;
+  *ret_tool = NULL;
+  for (size_t i = 0; i < source->n_parts; i++) {
+    const cfs_part *part = &source->parts[i];
+    if (!part->info->required || !part->release || strcmp(part->release, release) != 0)
+      continue;
+    score += !compiler || !is_lacking(in, part);
+    if (is_compiler(part->info) && (!compiler || cfs_part_file(part, "bin/nvcc")))
+      *ret_tool = part;
+  }
+  return score;
+}
+
+/* The source to build on: the one with an nvcc of the release and the most other required parts of it;
+ * where none has an nvcc, the one that lacks least. */
 static const cfs_inventory *find_anchor(const struct cfs_composing *in, const char *release, bool compiler,
                                         const char **ret_version)
 {
   const cfs_inventory *best = NULL;
-  int best_score = -1;
+  bool best_has_tool = false;
+  int best_score = 0;
   for (size_t i = 0; i < in->n_sources; i++) {
-    const cfs_inventory *source = in->sources[i];
     const cfs_part *tool = NULL;
-    int score = 0;
-    for (size_t j = 0; j < source->n_parts; j++) {
-      const cfs_part *part = &source->parts[j];
-      if (!part->info->required || !part->release || strcmp(part->release, release) != 0)
-        continue;
-      score++;
-      if (is_compiler(part->info) && (!compiler || cfs_part_file(part, "bin/nvcc")))
-        tool = part;
-    }
-    if (tool && score > best_score) {
-      best = source;
-      best_score = score;
-      *ret_version = tool->version;
-    }
+    int score = anchor_score(in, in->sources[i], release, compiler, &tool);
+    if (!score || (best_has_tool && !tool))
+      continue;
+    if (score <= best_score && best_has_tool == (tool != NULL))
+      continue;
+    best = in->sources[i];
+    best_score = score;
+    best_has_tool = tool != NULL;
+    *ret_version = tool ? tool->version : NULL;
   }
   return best;
 }
@@ -194,6 +216,8 @@ static char *reason_of(const struct pick *p, const char *release, const cfs_inve
 {
   switch (p->fit) {
   case FIT_EXACT:
+    if (!p->part->release || strcmp(p->part->release, release) != 0)
+      return cfs_format("within what release %s asks for", release);
     if (p->anchored || !anchor)
       return cfs_format("of release %s, like the compiler beside it", release);
     return cfs_format("of release %s; \"%s\", which gives the compiler, has none", release, anchor->id);
@@ -245,10 +269,9 @@ static void report_wrong(const struct cfs_composing *in, cfs_candidate *c, const
 
 static void report_missing(const struct cfs_composing *in, cfs_candidate *c, const cfs_component_info *info)
 {
-  cfs_problem *q = cfs_problems_add(&c->problems, "component-missing",
-                                    cfs_policy_severity(in->manifest, "component-missing"), info->name,
-                                    "no source has %s (%s) of CUDA %s", info->name, info->title ? info->title : info->name,
-                                    c->toolchain.release);
+  cfs_problem *q = cfs_problems_add(
+      &c->problems, "component-missing", cfs_policy_severity(in->manifest, "component-missing"), info->name,
+      "no source has %s (%s) of CUDA %s", info->name, info->title ? info->title : info->name, c->toolchain.release);
   cfs_strings wanted = {0};
   cfs_strings_add(&wanted, info->name);
   cfs_advice_install(in->tables, c->anchor, c->toolchain.release, &wanted, &q->fix);
@@ -260,8 +283,7 @@ static void note_version(const struct cfs_composing *in, cfs_candidate *c, const
 {
   const cfs_release_info *info = cfs_tables_release(in->tables, c->toolchain.release);
   const struct cfs_pin *pin = info ? cfs_release_pin(info, p->part->info->name) : NULL;
-  cfs_problem *q = cfs_problems_add(&c->problems, "component-version-note",
-                                    p->fit == FIT_OLDER ? CFS_WARNING : CFS_NOTE, p->part->info->name,
+  cfs_problem *q = cfs_problems_add(&c->problems, "component-version-note", CFS_NOTE, p->part->info->name,
                                     "%s in \"%s\" is %s; CUDA %s pins %s", p->part->info->name, p->source->id,
                                     p->part->version ? p->part->version : "of unknown version", c->toolchain.release,
                                     pin ? pin->version : "no version of it");
@@ -295,20 +317,24 @@ static void choose_component(const struct cfs_composing *in, cfs_candidate *c, c
 /* What makes a set compile is files, not names of packages: a record may lie, an install may be half. */
 static void check_needs(const struct cfs_composing *in, cfs_candidate *c)
 {
-  for (size_t i = 0; i < in->needs.count; i++) {
-    const char *face = in->needs.items[i];
-    const cfs_component_info *info = cfs_tables_component_of_path(in->tables, face);
+  for (size_t i = 0; i < in->n_needs; i++) {
+    const char *face = in->needs[i].face;
+    const cfs_component_info *info = in->needs[i].owner;
     if (cfs_toolchain_file(&c->toolchain, face, NULL))
       continue;
     const cfs_choice *owner = info ? cfs_toolchain_choice(&c->toolchain, info->name) : NULL;
     const struct cfs_manifest_component *rule = info ? cfs_manifest_component(in->manifest, info->name) : NULL;
     if ((info && is_required(info, c->toolchain.release) && !owner) || (rule && rule->omit))
       continue; /* the whole component is missing: said already */
-    cfs_problem *q = cfs_problems_add(
-        &c->problems, "component-missing", cfs_policy_severity(in->manifest, "component-missing"),
-        info ? info->name : NULL, "%s is missing: %s in \"%s\" does not hold it", face,
-        owner && owner->part->package ? owner->part->package : info ? info->name : "the source",
-        owner ? owner->source->id : c->anchor ? c->anchor->id : "?");
+    cfs_problem *q =
+        cfs_problems_add(&c->problems, "component-missing", cfs_policy_severity(in->manifest, "component-missing"),
+                         info ? info->name : NULL, "%s is missing: %s in \"%s\" does not hold it", face,
+                         owner && owner->part->package ? owner->part->package
+                         : info                        ? info->name
+                                                       : "the source",
+                         owner       ? owner->source->id
+                         : c->anchor ? c->anchor->id
+                                     : "?");
     cfs_strings wanted = {0};
     if (info)
       cfs_strings_add(&wanted, info->name);
@@ -336,12 +362,19 @@ static void take_source_problems(const struct cfs_composing *in, cfs_candidate *
   }
 }
 
+static bool has_patch(const char *version)
+{
+  const char *dot = version ? strchr(version, '.') : NULL;
+  return dot && strchr(dot + 1, '.');
+}
+
 static void check_patch_levels(cfs_candidate *c)
 {
   const cfs_choice *first = NULL;
   for (size_t i = 0; i < c->toolchain.n_choices; i++) {
     const cfs_choice *choice = &c->toolchain.choices[i];
-    if (!choice->part->info->unit || !choice->part->version)
+    if (!choice->part->info->unit || choice->part->release == NULL || !has_patch(choice->part->version) ||
+        strcmp(choice->part->release, c->toolchain.release) != 0)
       continue;
     if (!first)
       first = choice;

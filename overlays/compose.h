@@ -13,12 +13,19 @@ typedef struct cfs_candidate {
   const cfs_inventory *anchor; /* the source that gives most of the compiler unit, or NULL */
 } cfs_candidate;
 
+/* A face path without which a toolchain does not compile, and whose it is. */
+struct cfs_need {
+  char *face;
+  const cfs_component_info *owner; /* or NULL */
+};
+
 struct cfs_composing {
   const cfs_manifest *manifest;
   const cfs_tables *tables;
   cfs_inventory *const *sources;
   size_t n_sources;
-  cfs_strings needs; /* face paths without which a toolchain does not compile (layouts.json) */
+  struct cfs_need *needs; /* layouts.json */
+  size_t n_needs;
 };
 
 /* Chooses a part for every component. With compiler false only what an assembler needs is asked for. */

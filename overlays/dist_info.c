@@ -123,7 +123,8 @@ static int read_record(cfs_dist_info *d, const char *directory, cfs_error **err)
 static char *metadata_field(const char *text, const char *field)
 {
   size_t n = strlen(field);
-  for (const char *line = text; line && *line && *line != '\n'; line = strchr(line, '\n'), line = line ? line + 1 : NULL)
+  for (const char *line = text; line && *line && *line != '\n';
+       line = strchr(line, '\n'), line = line ? line + 1 : NULL)
     if (strncasecmp(line, field, n) == 0 && line[n] == ':') {
       line += n + 1;
       line += strspn(line, " \t");

@@ -18,20 +18,13 @@ static char *read_macros(const struct cfs_identify *how, const char *path)
     macros[i].name = how->macros.items[i];
   if (cfs_header_macros(path, macros, n, NULL) < 0)
     return NULL;
-  if (n == 1) {
-    if (!macros[0].found || how->divisor[0] <= 0 || how->divisor[1] <= 0)
-      return NULL;
-    long v = macros[0].value;
-    long major = v / how->divisor[0], minor = v % how->divisor[0] / how->divisor[1], rest = v % how->divisor[1];
-    return rest ? cfs_format("%ld.%ld.%ld", major, minor, rest) : cfs_format("%ld.%ld", major, minor);
-  }
-  cleanup_strings cfs_strings numbers = {0};
+  cleanup_free long *values = cfs_zalloc(n * sizeof(*values));
   for (size_t i = 0; i < n; i++) {
     if (!macros[i].found)
       return NULL;
-    cfs_strings_take(&numbers, cfs_format("%ld", macros[i].value));
+    values[i] = macros[i].value;
   }
-  return cfs_strings_join(&numbers, ".");
+  return cfs_identify_version(how, values, n);
 }
 
 static char *read_content(const struct cfs_identify *how, const char *path)
@@ -47,9 +40,9 @@ static char *read_content(const struct cfs_identify *how, const char *path)
 static void report_split(const cfs_part *part, const cfs_file *file, const char *content, cfs_problems *problems)
 {
   const char *code = part->info->unit ? "compiler-unit-split" : "record-mismatch";
-  cfs_problem *p = cfs_problems_add(problems, code, CFS_PROBLEM, part->info->name,
-                                    "%s is version %s but the rest of %s is %s", file->path, content,
-                                    part->package ? part->package : part->info->name, part->content);
+  cfs_problem *p =
+      cfs_problems_add(problems, code, CFS_PROBLEM, part->info->name, "%s is version %s but the rest of %s is %s",
+                       file->path, content, part->package ? part->package : part->info->name, part->content);
   if (part->package)
     cfs_strings_take(&p->fix, cfs_format("reinstall %s %s", part->package, part->package_version));
 }

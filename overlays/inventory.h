@@ -34,11 +34,11 @@ typedef struct cfs_part {
 } cfs_part;
 
 typedef struct cfs_inventory {
-  char *id;   /* the source's id in the manifest */
+  char *id; /* the source's id in the manifest */
   enum cfs_source_kind kind;
-  char *path; /* the source's place */
-  char *installer;    /* "pip", "uv", "conda", "runfile", ...: who can mend it */
-  char *python;       /* the interpreter that a wheel source belongs to, or NULL */
+  char *path;          /* the source's place */
+  char *installer;     /* "pip", "uv", "conda", "runfile", ...: who can mend it */
+  char *python;        /* the interpreter that a wheel source belongs to, or NULL */
   char *torch_release; /* CUDA release that the torch installed there was built with, or NULL */
   cfs_part *parts;
   size_t n_parts;

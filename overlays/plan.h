@@ -21,8 +21,8 @@ typedef struct cfs_toolchain {
   bool compiles, assembles, links;
   cfs_choice *choices; /* by component, in table order */
   size_t n_choices;
-  char *tool_version; /* of nvcc, or of ptxas where there is no nvcc */
-  char *max_ptx;      /* as measured of its ptxas, else by the release table */
+  char *tool_version;  /* of nvcc, or of ptxas where there is no nvcc */
+  char *max_ptx;       /* as measured of its ptxas, else by the release table */
   cfs_strings targets; /* "sm_120a", likewise */
 } cfs_toolchain;
 
@@ -30,33 +30,44 @@ typedef struct cfs_toolchain {
 enum cfs_entry_kind { CFS_ENTRY_FILE, CFS_ENTRY_LINK, CFS_ENTRY_BLOB, CFS_ENTRY_DISPATCHER, CFS_ENTRY_DIR };
 typedef struct cfs_entry {
   enum cfs_entry_kind kind;
-  char *path;              /* in the tree, "targets/x86_64-linux/include/cuda.h" */
-  const cfs_file *file;    /* FILE */
+  char *path;               /* in the tree, "targets/x86_64-linux/include/cuda.h" */
+  const cfs_file *file;     /* FILE */
   const cfs_choice *choice; /* whose file it is, or what it was made from; NULL for the tree's own */
-  char *link;              /* LINK: target; DISPATCHER: tool name */
-  void *data;              /* BLOB */
+  char *link;               /* LINK: target; DISPATCHER: tool name */
+  void *data;               /* BLOB */
   size_t size;
   bool executable;
   const char *why; /* static: how a synthesised entry came to be; NULL for plain files */
 } cfs_entry;
 
+/* One way out of a refusal: what to run so that the sources hold that release. */
+typedef struct cfs_repair {
+  char *release;
+  size_t changes; /* components that it brings or exchanges */
+  cfs_strings fix;
+} cfs_repair;
+
 typedef struct cfs_plan {
   bool coherent;
-  char *name;    /* the manifest's, or NULL */
-  char *release; /* of the face; NULL when refused */
-  char *digest;  /* 64 hex digits; NULL when refused */
-  cfs_strings targets;   /* asked for */
-  cfs_strings consumers; /* asked for */
+  char *name;                /* the manifest's, or NULL */
+  char *release;             /* of the face; NULL when refused */
+  char *digest;              /* 64 hex digits; NULL when refused */
+  cfs_strings targets;       /* asked for */
+  cfs_strings consumers;     /* asked for */
   cfs_toolchain *toolchains; /* the face first, then ascending */
   size_t n_toolchains;
   cfs_entry *entries; /* sorted by path */
   size_t n_entries;
   cfs_problems problems;
+  cfs_repair *repairs; /* when refused: the least change first */
+  size_t n_repairs;
   cfs_inventory **sources; /* owned; choices point into them */
   size_t n_sources;
 } cfs_plan;
 
 void cfs_plan_free(cfs_plan *plan);
+void cfs_toolchain_done(cfs_toolchain *t);
+void cfs_repairs_done(cfs_repair *repairs, size_t n);
 
 const cfs_choice *cfs_toolchain_choice(const cfs_toolchain *t, const char *component); /* or NULL */
 /* The file that a toolchain has at a face path ("bin/nvcc"), or NULL; ret_choice may be NULL. */

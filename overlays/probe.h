@@ -22,9 +22,9 @@ struct cfs_probe {
  *
  * The tool runs with an empty environment, no input, and ten seconds; one that cannot be executed in
  * place (a wheel's mode 0744 under another owner, a noexec mount) runs from a private copy in memory.
- * Returns 0 (the caller owns *ret_probe); -ENOEXEC when this machine cannot run it, so that the
- * tables must answer; -ETIMEDOUT when it hung (and was killed); -ENODATA when it ran and its answers
- * are not a ptxas's; else what opening it gave. */
+ * Returns 0 (the caller owns *ret_probe); -ENOEXEC when this machine cannot run it, or when root would
+ * run what another user may change, so that the tables must answer; -ETIMEDOUT when it hung (and was killed); -ENODATA
+ * when it ran and its answers are not a ptxas's; else what opening it gave. */
 int cfs_probe_ptxas(const char *path, const cfs_strings *universe, const char *cache_dir, struct cfs_probe **ret_probe,
                     cfs_error **err);
 

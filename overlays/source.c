@@ -67,8 +67,8 @@ static const cfs_source_ops *find_ops(const struct cfs_manifest_source *s, const
   free(*ret_path);
   *ret_path = NULL;
   cfs_error_set(err, CFS_REFUSED, ENOENT, what,
-                kind == CFS_SOURCE_ANY ? "correct the path" : "give it as the kind that it is",
-                "it is not a %s%s%s", cfs_source_kind_name(s->kind), kind == CFS_SOURCE_ANY ? "" : " but a ",
+                kind == CFS_SOURCE_ANY ? "correct the path" : "give it as the kind that it is", "it is not a %s%s%s",
+                cfs_source_kind_name(s->kind), kind == CFS_SOURCE_ANY ? "" : " but a ",
                 kind == CFS_SOURCE_ANY ? "" : cfs_source_kind_name(kind));
   return NULL;
 }

@@ -155,7 +155,8 @@ static void report_losses(struct reading *r, const cfs_part *part, struct losses
     cfs_strings_take(&p->fix, cfs_format("%s -m pip install --force-reinstall --no-deps '%s==%s'", r->inv->python,
                                          part->package, part->package_version));
   else
-    cfs_strings_take(&p->fix, cfs_format("reinstall %s %s into %s", part->package, part->package_version, r->inv->path));
+    cfs_strings_take(&p->fix,
+                     cfs_format("reinstall %s %s into %s", part->package, part->package_version, r->inv->path));
   free(lost->example);
 }
 
@@ -205,9 +206,9 @@ static void drop_stale(struct reading *r, struct packages *all, size_t i, size_t
 {
   size_t loser = matching_files(r->inv, all->items[i].dist) >= matching_files(r->inv, all->items[j].dist) ? j : i;
   const cfs_dist_info *d = all->items[loser].dist;
-  cfs_problem *p = cfs_problems_add(&r->inv->problems, "record-mismatch", CFS_WARNING, all->items[loser].info->name,
-                                    "%s is recorded twice; the record of %s is stale and left out", d->name,
-                                    d->version);
+  cfs_problem *p =
+      cfs_problems_add(&r->inv->problems, "record-mismatch", CFS_WARNING, all->items[loser].info->name,
+                       "%s is recorded twice; the record of %s is stale and left out", d->name, d->version);
   cfs_strings_take(&p->fix, cfs_format("remove the %s-%s.dist-info folder in %s", d->name, d->version, r->inv->path));
   cfs_dist_info_free(all->items[loser].dist);
   all->items[loser] = all->items[--all->count];
@@ -285,8 +286,8 @@ static void report_shared_files(cfs_inventory *inv)
     if (a == b || strcmp(all[i - 1].path, all[i].path) != 0)
       continue;
     cfs_problem *p = cfs_problems_add(&inv->problems, "ownership-conflict", CFS_WARNING, b->info->name,
-                                      "%s belongs to both %s %s and %s %s", all[i].path, a->package,
-                                      a->package_version, b->package, b->package_version);
+                                      "%s belongs to both %s %s and %s %s", all[i].path, a->package, a->package_version,
+                                      b->package, b->package_version);
     cfs_strings_take(&p->fix, cfs_format("uninstall the one that is not wanted, then reinstall the other"));
     return; /* one report names the pair; hundreds would hide it */
   }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -19,8 +20,8 @@
 
 static bool recognise(const char *path, char **ret_path)
 {
-  static const char *const marks[] = {"bin/nvcc", "bin/ptxas", "include/cuda_runtime_api.h", "include/cuda.h",
-                                      "lib64/libcudart.so", "nvvm/bin/cicc"};
+  static const char *const marks[] = {"bin/nvcc",       "bin/ptxas",          "include/cuda_runtime_api.h",
+                                      "include/cuda.h", "lib64/libcudart.so", "nvvm/bin/cicc"};
   for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
     cleanup_free char *mark = cfs_path_join(path, marks[i]);
     if (cfs_path_is_file(mark)) {
@@ -148,9 +149,17 @@ static void walk_dir(struct walk *w, const char *relative, int depth, struct sta
  * layout, and the other way round in some repackagings. */
 static void walk_roots(struct walk *w)
 {
-  static const char *const roots[] = {"bin",     "nvvm", "include",     "targets/x86_64-linux/include",
-                                      "targets/sbsa-linux/include", "lib64", "lib", "targets/x86_64-linux/lib",
-                                      "targets/sbsa-linux/lib", "extras/CUPTI/include", "extras/CUPTI/lib64",
+  static const char *const roots[] = {"bin",
+                                      "nvvm",
+                                      "include",
+                                      "targets/x86_64-linux/include",
+                                      "targets/sbsa-linux/include",
+                                      "lib64",
+                                      "lib",
+                                      "targets/x86_64-linux/lib",
+                                      "targets/sbsa-linux/lib",
+                                      "extras/CUPTI/include",
+                                      "extras/CUPTI/lib64",
                                       "compute-sanitizer"};
   struct stat seen[sizeof(roots) / sizeof(roots[0])];
   size_t n_seen = 0;
@@ -178,7 +187,8 @@ static void take_version_json(cfs_inventory *inv, const cfs_tables *tables)
     return;
   const char *key;
   json_t *value;
-  json_object_foreach(root, key, value) {
+  json_object_foreach(root, key, value)
+  {
     const cfs_component_info *info = cfs_tables_component(tables, key);
     const char *version = json_string_value(json_object_get(value, "version"));
     for (size_t i = 0; info && version && i < inv->n_parts; i++)
@@ -233,10 +243,11 @@ static int take_inventory(cfs_inventory *inv, const cfs_tables *tables, cfs_erro
   walk_roots(&w);
   cfs_remap_free(w.remap);
   if (w.unreadable) {
-    cfs_problem *p =
-        cfs_problems_add(&inv->problems, "source-unreadable", CFS_PROBLEM, NULL,
-                         "%zu file(s) of the toolkit cannot be read; the first is %s", w.unreadable, w.unreadable_example);
-    cfs_strings_take(&p->fix, cfs_format("mend the modes under %s, or run cudafs as a user who may read it", inv->path));
+    cfs_problem *p = cfs_problems_add(&inv->problems, "source-unreadable", CFS_PROBLEM, NULL,
+                                      "%zu file(s) of the toolkit cannot be read; the first is %s", w.unreadable,
+                                      w.unreadable_example);
+    cfs_strings_take(&p->fix,
+                     cfs_format("mend the modes under %s, or run cudafs as a user who may read it", inv->path));
   }
   free(w.unreadable_example);
   if (!inv->n_parts)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "overlays/dispatch/arch.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -25,7 +26,7 @@ bool cfs_arch_add(cfs_strings *archs, const char *word, size_t size)
       continue;
     char *name = cfs_strndup(word + n, size - n);
     if (cfs_strings_has(archs, name))
-      cfs_cleanup_free(&name);
+      free(name);
     else
       cfs_strings_take(archs, name);
     return true;

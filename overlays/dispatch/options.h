@@ -12,7 +12,7 @@ enum cfs_option_kind {
   CFS_KIND_FLAG,
   CFS_KIND_VALUE,    /* after '=', else the next word */
   CFS_KIND_LIST,     /* likewise, split at commas */
-  CFS_KIND_OPTIONAL, /* likewise, but may stand last */
+  CFS_KIND_OPTIONAL, /* likewise, but may stand last or before another option */
   CFS_KIND_ATTACHED, /* likewise, and without a blank: -I/a */
   CFS_KIND_GLUED,    /* without a blank or after '=', never the next word: -O3 of ptxas */
 };

@@ -13,9 +13,9 @@
 /* How much of an input is looked at; comments may go on for longer, then it is undecidable. */
 #define CFS_PTX_HEAD (1024 * 1024)
 
-/* Reads the version, and adds the first name of .target to archs. False when the text does not begin
+/* Reads the version, and adds the first name of .target to targets. False when the text does not begin
  * with a complete head: wrong, binary, or longer than what was given. *ret_version is then untouched
- * or set, archs unchanged. */
-bool cfs_ptx_head(const char *text, size_t size, struct cfs_ptx_version *ret_version, cfs_strings *archs);
+ * or set, targets unchanged. */
+bool cfs_ptx_head(const char *text, size_t size, struct cfs_ptx_version *ret_version, cfs_strings *targets);
 
 #endif

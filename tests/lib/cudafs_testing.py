@@ -22,7 +22,6 @@ Environment:
 """
 
 import atexit
-import csv
 import ctypes
 import fcntl
 import functools
@@ -117,7 +116,7 @@ def environment(**more):
     runtime = os.path.join(work(), "run")
     for folder in (home, runtime):
         os.makedirs(folder, mode=0o755, exist_ok=True)
-    kept = ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "CUDAFS_DATA", "TMPDIR", "CUDAFS_TEST_CACHE", "TZ")
+    kept = ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "CUDAFS_DATA", "CUDAFS_DISPATCH", "TMPDIR", "CUDAFS_TEST_CACHE", "TZ")
     env = {k: v for k, v in os.environ.items() if k in kept or k.startswith("PIP_") or k.lower().endswith("_proxy")}
     env.update(PATH=PATH, HOME=home, LC_ALL="C.UTF-8", XDG_RUNTIME_DIR=runtime)
     env.update({k: v for k, v in more.items() if v is not None})
@@ -188,10 +187,10 @@ def reachable():
         return
     copy = os.path.join(work(), "program")
     shutil.copytree(os.path.join(SOURCE, "manifests", "data"), copy + "/data")
-    for path in (program(), *glob.glob(os.path.dirname(program()) + "/../overlays/dispatch/*dispatch*")):
-        if os.path.isfile(path):
-            shutil.copy(path, copy)
-    os.environ.update(CUDAFS_BIN=os.path.join(copy, os.path.basename(program())), CUDAFS_DATA=copy + "/data")
+    build = os.path.dirname(os.path.dirname(program()))
+    shutil.copy(program(), copy)
+    shutil.copy(build + "/overlays/dispatch/cudafs-dispatch", copy)
+    os.environ.update(CUDAFS_BIN=copy + "/cudafs", CUDAFS_DATA=copy + "/data", CUDAFS_DISPATCH=copy + "/cudafs-dispatch")
     run(["chmod", "-R", "a+rX", copy], rc=0)
     as_user([program(), "--version"], rc=0)
 
@@ -263,6 +262,11 @@ def read(path):
 def read_bytes(path):
     with open(path, "rb") as f:
         return f.read()
+
+
+def files_below(top, suffix=""):
+    """Every file or socket below top whose name ends so, hidden folders included."""
+    return [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names if name.endswith(suffix)]
 
 
 def mounts_below(path):
@@ -338,32 +342,37 @@ COMPILER = ("nvcc", "crt", "nvvm", "runtime", "cccl", "nvrtc", "nvjitlink")
 
 
 @functools.lru_cache(None)
-def pin_rows():
-    path = os.path.join(os.environ.get("CUDAFS_DATA") or os.path.join(SOURCE, "manifests", "data"), "pins.tsv")
-    with open(path) as f:
-        return list(csv.DictReader((line for line in f if not line.startswith("#")), delimiter="\t"))
-
-
-@functools.lru_cache(None)
 def pins():
-    """{release: {wheel: requirement}} of each release's newest metapackage, from the project's data."""
+    """{release: (toolkit, {wheel: version})} of each release's newest metapackage, from the project's data."""
+    path = os.path.join(os.environ.get("CUDAFS_DATA") or os.path.join(SOURCE, "manifests", "data"), "pins.tsv")
     found = {}
-    for row in pin_rows():
-        release = ".".join(row["cuda_toolkit"].split(".")[:2])
+    for line in read(path).splitlines():
+        if line.startswith("#") or not line.strip():
+            continue
+        toolkit, _, wheel, number = line.split("\t")[:4]
+        release = ".".join(toolkit.split(".")[:2])
         # Rows ascend within a release, so the newest metapackage is the last to be read.
-        found.setdefault(release, {})[row["wheel"].removesuffix("-cu12")] = (row["wheel"], row["pin"])
+        if found.get(release, ("",))[0] != toolkit:
+            found[release] = (toolkit, {})
+        found[release][1][wheel] = number
     return found
 
 
 def requirement(release, component):
-    """What pip is asked for: "nvidia-cuda-nvcc==13.2.86.*". A range is taken at its lower bound."""
-    wheel, pin = pins()[release][WHEELS[component]]
-    lower = re.search(r">=([\d.]+)", pin)
-    return f"{wheel}=={lower[1]}" if lower else wheel + pin
+    """What pip is asked for: "nvidia-cuda-nvcc==13.2.86". A range is taken at its lower bound."""
+    wheels = pins()[release][1]
+    name = WHEELS[component]
+    name = name if name in wheels else name + "-cu12"
+    return f"{name}=={wheels[name]}.*"
 
 
 def version(release, component):
     return requirement(release, component).split("==")[1].removesuffix(".*")
+
+
+def toolkit_version(release):
+    """The newest toolkit of a release, "13.2.2"."""
+    return ".".join(pins()[release][0].split(".")[:3])
 
 
 def host_python():
@@ -384,13 +393,13 @@ def pip(*args, python=None, timeout=1200, **options):
 def wheel(release, component):
     """The wheel file, downloaded once."""
     spec = requirement(release, component)
-    with cache_entry(f"wheels/{spec.replace('==', '-').removesuffix('.*')}") as (path, ready):
+    entry = "wheels/" + spec.replace("==", "-").removesuffix(".*")
+    with cache_entry(entry) as (path, ready):
         if not ready:
             os.makedirs(path)
             pip("download", "-q", "--no-deps", "-d", path, spec)
-        (file,) = glob.glob(path + "/*.whl")
-        name = os.path.basename(file)
-    return os.path.join(CACHE, "wheels", spec.replace("==", "-").removesuffix(".*"), name)
+    (file,) = glob.glob(os.path.join(CACHE, entry, "*.whl"))
+    return file
 
 
 def installed(release, component):
@@ -521,12 +530,6 @@ def make_toolkit(release, dest, omit=(), components=COMPILER, also=("culibos",))
     return dest
 
 
-def toolkit_version(release):
-    """The newest toolkit of a release, "13.2.2"."""
-    names = [row["cuda_toolkit"] for row in pin_rows() if row["cuda_toolkit"].startswith(release + ".")]
-    return ".".join(names[-1].split(".")[:3])
-
-
 # ---- mounts ----
 
 
@@ -591,14 +594,28 @@ def alive(pid):
         return False
 
 
-def fixture(function):
-    """A context manager function, entered once on first use and left when the cases are done."""
+def once(function):
+    """Remembers what function returned or raised, for each of its arguments: cases share it, good or bad."""
+    known = {}
 
-    @functools.lru_cache(None)
+    @functools.wraps(function)
     def get(*args):
-        return _fixtures.enter_context(contextmanager(function)(*args))
+        if args not in known:
+            try:
+                known[args] = (function(*args), None)
+            except Exception as error:
+                known[args] = (None, error)
+        value, error = known[args]
+        if error:
+            raise error
+        return value
 
     return get
+
+
+def fixture(function):
+    """A context manager function, entered once on first use and left when the cases are done."""
+    return once(lambda *args: _fixtures.enter_context(contextmanager(function)(*args)))
 
 
 # ---- programs to compile ----
@@ -660,7 +677,7 @@ def _run_case(number, name, function, timeout):
     except Failure as why:
         verdict, note = f"not ok {number} - {name}", str(why)
     except Exception:
-        verdict, note = f"not ok {number} - {name}", traceback.format_exc()
+        verdict, note = f"not ok {number} - {name}", "".join(traceback.format_exc(chain=False).splitlines(True)[-12:])
     finally:
         signal.alarm(0)
     print(verdict)
@@ -678,8 +695,8 @@ def _leave_nothing():
     equal(mounts_below(work()), [], "mounts left behind")
     if _isolated:  # all processes that we see are our own
         wait_for(lambda: not processes(), "every process started by the cases to end")
-    state = [f for f in glob.glob(os.path.join(work(), "run*", "**"), recursive=True)
-             if not os.path.isdir(f) and "cudafs" in f]
+    places = [os.path.join(work(), name) for name in os.listdir(work()) if name.startswith("run")]
+    state = [f for place in places + (["/run/cudafs"] if _isolated else []) for f in files_below(place)]
     equal(state, [], "state files left behind")
 
 
@@ -708,6 +725,12 @@ def _hide_host_cuda():
             subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "none", folder], check=True)
 
 
+def _private_state():
+    """Gives this namespace its own folder of mount states, so that what is left there is ours."""
+    os.makedirs("/run/cudafs", mode=0o755, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "none", "/run/cudafs"], check=True)
+
+
 def host_toolkit():
     """The host's own toolkit at a place where it is not hidden, or None."""
     path = work() + "/host-toolkit"
@@ -733,6 +756,7 @@ def main():
     if _isolated and os.getpid() == 1:
         _reap()
         _hide_host_cuda()
+        _private_state()
     os.environ.pop("CUDAFS_TEST_ISOLATED", None)
     wanted = [c for c in _cases if not sys.argv[1:] or any(a in c[0] for a in sys.argv[1:])]
     wanted.append(("nothing is left mounted, running or written", _leave_nothing, 120))

@@ -14,8 +14,9 @@ def told(result, rc, *mentions):
     check(lines and lines[0].startswith("cudafs: "), f"not in the form `cudafs: WHAT: WHY`:\n{result}")
     check("" not in [line.strip() for line in lines], f"more than one paragraph:\n{result}")
     check("ERROR: AddressSanitizer" not in result.err and "runtime error:" not in result.err, str(result))
+    text = " ".join(result.err.split())  # long lines are wrapped
     for mention in mentions:
-        check(re.search(mention, result.err, re.I), f"the message does not speak of {mention!r}:\n{result}")
+        check(re.search(mention, text, re.I), f"the message does not speak of {mention!r}:\n{result}")
 
 
 def refuses(file, rc, *mentions):
@@ -35,7 +36,7 @@ def good():
     return manifest({"site-packages": complete()})
 
 
-@functools.lru_cache(None)
+@once
 def complete():
     return site_packages(place("site"), "13.2")
 
@@ -68,7 +69,7 @@ def _():
 
 @case("usage: no such command, no such option, no mount point")
 def _():
-    for argv in (["frobnicate"], ["mount", "--no-such-option"], ["mount"], ["plan"], ["explain"]):
+    for argv in (["frobnicate"], ["mount", "--no-such-option"], ["mount"], ["umount"], ["explain"]):
         result = cudafs(*argv, rc=None)
         equal(result.rc, USAGE, f"exit of {argv}\n{result}\n")
         check(result.err.startswith(("cudafs: ", "usage: ", "Usage: ")), str(result))
@@ -76,8 +77,8 @@ def _():
 
 @case("a missing source")
 def _():
-    refuses(manifest({"site-packages": "/no/such/site-packages"}), USAGE, "/no/such/site-packages")
-    refuses(manifest("/no/such/venv"), USAGE, "/no/such/venv")
+    refuses(manifest({"site-packages": "/no/such/site-packages"}), REFUSED, "/no/such/site-packages")
+    refuses(manifest("/no/such/venv"), REFUSED, "/no/such/venv")
 
 
 @case("a source without CUDA")
@@ -165,6 +166,19 @@ def _():
         told(cudafs("mount", other, mount.path, rc=None), FAILED, re.escape(mount.path), "reload|umount")
         equal(len(mounts_below(mount.path)), 1, "mounts")
         equal(mount.status()["state"], "healthy", "state")
+
+
+@case("umount of a busy mount names who uses it and leaves it")
+def _():
+    need()
+    with Mount(good()) as mount:
+        user = subprocess.Popen(["sleep", "60"], cwd=mount.path + "/bin")
+        try:
+            told(cudafs("umount", mount.path, rc=None), FAILED, re.escape(mount.path), "busy|use", "sleep|" + str(user.pid))
+            equal(mount.status()["state"], "healthy", "state")
+        finally:
+            user.kill()
+            user.wait()
 
 
 @case("umount, status, env and explain of a place where nothing is mounted")

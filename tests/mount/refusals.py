@@ -16,11 +16,11 @@ def problem(plan, code):
     return found[0]
 
 
-def paste(command, folder):
-    """Runs a printed command as a user would: a shell, the usual PATH, pip's usual settings."""
+def paste(commands, folder):
+    """Runs the printed commands as a user would: a shell, the usual PATH, pip's usual settings."""
     env = dict(environment(), HOME=os.path.expanduser("~"), PIP_ROOT_USER_ACTION="ignore",
                PIP_FIND_LINKS=" ".join(glob.glob(CACHE + "/wheels/*-[0-9]*[0-9]/")))
-    return run(["sh", "-c", command], env=env, cwd=folder, timeout=900)
+    return run(["sh", "-c", "\n".join(["set -e", *commands])], env=env, cwd=folder, timeout=900)
 
 
 for code, mix in MIXES.items():
@@ -35,7 +35,8 @@ for code, mix in MIXES.items():
         check(found["severity"] and found["component"] and found["message"], f"a field is empty: {found}")
         check(found["fix"], f"no fix: {found}")
         told = cudafs("plan", file, rc=3)
-        check(found["fix"][0] in told.text, f"the fix is not in what people read:\n{told}")
+        for command in found["fix"]:
+            check(command in told.text, f"the fix is not in what people read: {command}\n{told}")
         where = place("mount")
         told = cudafs("mount", file, where, rc=3)
         check(told.err.startswith("cudafs: ") and code in told.err, f"mount says:\n{told}")
@@ -47,7 +48,7 @@ for code, mix in MIXES.items():
         where = place("venv", make=False)
         file = manifest({"site-packages": venv(where, **mix)}, targets=TARGETS[:2])
         fix = problem(cudafs_json("plan", file, rc=3), code)["fix"]
-        pasted = paste(fix[0], place("elsewhere"))
+        pasted = paste(fix, place("elsewhere"))
         check(pasted.rc == 0, f"the fix failed:\n{pasted}")
         plan = cudafs_json("plan", file, rc=None)
         equal(plan["verdict"], "coherent", f"after\n{pasted}\n{json.dumps(plan['problems'], indent=1)}\nverdict")

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CUDAFS_FS_KEEPER_PRIVATE_H
+#define CUDAFS_FS_KEEPER_PRIVATE_H
+
+/* The keeper's state, shared by its parts: keeper.c (life of the mount), nursery.c (workers), doorman.c
+ * (control socket). */
+
+#include <stdbool.h>
+
+#include "fs/control.h"
+#include "fs/keeper.h"
+#include "fs/mount.h"
+#include "fs/registry.h"
+#include "fs/sandbox.h"
+#include "fs/state.h"
+
+#define CFS_CLIENTS_MAX 8
+#define CFS_DEATHS_MAX  64
+
+#define CFS_MS UINT64_C(1000000)
+
+struct cfs_client {
+  int socket; /* -1: free */
+  uint64_t deadline;
+};
+
+/* How many workers died while they held this request. */
+struct cfs_death {
+  uint64_t unique;
+  unsigned count;
+};
+
+struct cfs_keeper {
+  const struct cfs_keeper_setup *setup;
+  cfs_mount mount;
+  struct cfs_mount_options options;
+  cfs_registry registry;
+  struct cfs_shared *shared;
+  cfs_sandbox sandbox;
+  cfs_state state;
+  void *init;
+  size_t init_size;
+  uint32_t open_files;
+  int64_t started;
+  int signals, listener;
+
+  pid_t worker; /* 0: none */
+  int worker_ready;
+  uint64_t worker_start, next_start;
+  unsigned quick_deaths;
+  struct cfs_death deaths[CFS_DEATHS_MAX];
+  uint64_t next_check, last_taken, quiet_since;
+
+  pid_t prober, warmer;
+  struct cfs_client clients[CFS_CLIENTS_MAX];
+  bool announced, stopping, done;
+  int result;
+  char *why; /* of result */
+};
+
+/* nursery.c */
+void cfs_nursery_start(struct cfs_keeper *k);           /* forks a worker, or sees that the mount is gone */
+int cfs_nursery_await(struct cfs_keeper *k, int ms);    /* until it serves; -ETIMEDOUT, -EPIPE: it died */
+void cfs_nursery_bury(struct cfs_keeper *k, bool ours); /* the worker is dead; ours: we killed it on purpose */
+void cfs_nursery_kill(struct cfs_keeper *k);            /* and wait for it, on purpose */
+void cfs_nursery_check(struct cfs_keeper *k);           /* kills a worker that hangs */
+
+/* doorman.c */
+void cfs_doorman_accept(struct cfs_keeper *k);
+void cfs_doorman_answer(struct cfs_keeper *k, struct cfs_client *client);
+
+/* keeper.c */
+void cfs_keeper_close_private(struct cfs_keeper *k); /* in a child: what only the keeper itself uses */
+void cfs_keeper_end_helpers(struct cfs_keeper *k);
+int cfs_keeper_reload(struct cfs_keeper *k, int tree_fd, const void *label, size_t label_size, char **ret_why);
+
+#endif
