@@ -7,9 +7,9 @@
 #include "base/strings.h"
 
 struct cfs_option {
-  const char *name;   /* "json", for --json */
-  char letter;        /* 'f' for -f, or 0 */
-  const char *value;  /* how the help calls its value ("SECONDS"), or NULL for a flag */
+  const char *name;  /* "json", for --json */
+  char letter;       /* 'f' for -f, or 0 */
+  const char *value; /* how the help calls its value ("SECONDS"), or NULL for a flag */
   const char *help;
   bool *flag;         /* a flag sets this, */
   char **text;        /* a value goes here (the last one counts; owned by the caller), */

@@ -28,16 +28,16 @@ static json_t *to_json(const cfs_diagnosis *d)
   json_t *checks = json_array(), *consumers = json_array();
   for (size_t i = 0; i < d->n_checks; i++) {
     const struct cfs_check *c = &d->checks[i];
-    json_array_append_new(checks, json_pack("{s:s, s:s, s:o, s:o}", "code", c->code, "status",
-                                            cfs_check_status_name(c->status), "message", cfs_json_text(c->message),
-                                            "fix", cfs_json_strings(&c->fix)));
+    json_array_append_new(checks,
+                          json_pack("{s:s, s:s, s:o, s:o}", "code", c->code, "status", cfs_check_status_name(c->status),
+                                    "message", cfs_json_text(c->message), "fix", cfs_json_strings(&c->fix)));
   }
   for (size_t i = 0; i < d->n_consumers; i++) {
     const struct cfs_consumer_report *r = &d->consumers[i];
-    json_array_append_new(consumers, json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", r->name, "verdict",
-                                               cfs_verdict_name(r->verdict), "cuda_home", cfs_json_text(r->cuda_home),
-                                               "version", cfs_json_text(r->version), "reason",
-                                               cfs_json_text(r->reason)));
+    json_array_append_new(consumers,
+                          json_pack("{s:s, s:s, s:o, s:o, s:o}", "name", r->name, "verdict",
+                                    cfs_verdict_name(r->verdict), "cuda_home", cfs_json_text(r->cuda_home), "version",
+                                    cfs_json_text(r->version), "reason", cfs_json_text(r->reason)));
   }
   return json_pack("{s:o, s:o}", "checks", checks, "consumers", consumers);
 }
@@ -162,7 +162,8 @@ static int run(int argc, char *const *argv)
   cleanup_strings cfs_strings words = {0}, consumers = {0};
   const struct cfs_option options[] = {
       {"json", 0, NULL, "print one JSON object", &json},
-      {"for", 0, "CONSUMER", "look at this program (flashinfer, torch, ...); may be given again", NULL, NULL, &consumers},
+      {"for", 0, "CONSUMER", "look at this program (flashinfer, torch, ...); may be given again", NULL, NULL,
+       &consumers},
   };
   int code = cfs_arguments(&usage, options, sizeof(options) / sizeof(options[0]), argc, argv, &words);
   return code >= 0 ? code : doctor(words.count ? words.items[0] : NULL, &consumers, json);

@@ -19,6 +19,22 @@ static const struct cfs_usage usage = {
     .most = 1,
 };
 
+/* Takes the shell's quotes out, in place. */
+static void unquote(char *text)
+{
+  char *to = text;
+  bool single = false;
+  for (const char *from = text; *from; from++) {
+    if (*from == '\'')
+      single = !single;
+    else if (*from == '\\' && !single && from[1])
+      *to++ = *++from;
+    else if (*from != '"' || single)
+      *to++ = *from;
+  }
+  *to = '\0';
+}
+
 /* "export NAME=VALUE" lines as an object. What a value says of other variables stays as it is: the object
  * says what to set, not what this shell has. */
 static json_t *to_json(const char *text)
@@ -32,11 +48,7 @@ static json_t *to_json(const char *text)
     if (!cfs_has_prefix(name, "export ") || !value)
       continue;
     *value++ = '\0';
-    size_t n = strlen(value);
-    if (n >= 2 && (value[0] == '\'' || value[0] == '"') && value[n - 1] == value[0]) {
-      value[n - 1] = '\0';
-      value++;
-    }
+    unquote(value);
     json_object_set_new(variables, name + strlen("export "), cfs_json_text(value));
   }
   return variables;

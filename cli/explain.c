@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -20,9 +21,9 @@ static const struct cfs_usage usage = {
 };
 
 struct answer {
-  char *path;     /* as asked, absolute */
-  char *root;     /* of the mount */
-  char *resolved; /* inside the mount, links followed */
+  char *path;                      /* as asked, absolute */
+  char *root;                      /* of the mount */
+  char *resolved;                  /* inside the mount, links followed */
   const json_t *entry, *component; /* borrowed from the plan; NULL when there is none */
   const char *reason;
 };
@@ -64,8 +65,7 @@ static const json_t *find_component(const json_t *toolchain, const char *name, c
   json_array_foreach(json_object_get(toolchain, "components"), i, component)
   {
     const char *own_name = cfs_json_string_of(component, "name"), *own_source = cfs_json_string_of(component, "source");
-    if (name && own_name && strcmp(own_name, name) == 0 &&
-        (!source || (own_source && strcmp(own_source, source) == 0)))
+    if (name && own_name && strcmp(own_name, name) == 0 && (!source || (own_source && strcmp(own_source, source) == 0)))
       return component;
   }
   return NULL;
@@ -144,10 +144,10 @@ static void print(const struct answer *a)
     put("is", direct);
   put("file", of(a->entry, "from"));
   if (a->component) {
-    cleanup_free char *source = cfs_format("%s (%s %s)", of(a->component, "source"), of(a->component, "kind"),
-                                           of(a->component, "path"));
-    cleanup_free char *component = cfs_format("%s %s", of(a->component, "name"),
-                                              of(a->component, "version") ? of(a->component, "version") : "");
+    cleanup_free char *source =
+        cfs_format("%s (%s %s)", of(a->component, "source"), of(a->component, "kind"), of(a->component, "path"));
+    cleanup_free char *component =
+        cfs_format("%s %s", of(a->component, "name"), of(a->component, "version") ? of(a->component, "version") : "");
     put("source", source);
     put("component", component);
   }
@@ -170,23 +170,22 @@ static int locate(const char *word, struct answer *a)
   if (!a->root)
     return cfs_report_format(CFS_FAILED, a->path, "cudafs status lists the mounts", "it lies in no cudafs mount");
   if (!real)
-    return cfs_report_format(CFS_FAILED, a->path, NULL, "%s",
-                             e == ENOENT ? "the mount has no such file" : strerror(e));
+    return cfs_report_format(CFS_FAILED, a->path, NULL, "%s", e == ENOENT ? "the mount has no such file" : strerror(e));
   const char *below = real + strlen(a->root);
   a->resolved = cfs_strdup(*below == '/' ? below + 1 : below);
   return -1;
 }
 
-/* The name that was asked for, made absolute without following a link at its end. */
+/* The name that was asked for, made absolute without following a link. */
 static void restore_path(struct answer *a, const char *word)
 {
-  const char *slash = strrchr(word, '/');
-  if (!slash || !slash[1] || strcmp(slash, "/.") == 0 || strcmp(slash, "/..") == 0)
+  cleanup_free char *here = word[0] == '/' ? NULL : getcwd(NULL, 0);
+  cleanup_free char *joined = here ? cfs_path_join(here, word) : cfs_strdup(word);
+  char *plain = cfs_path_normalise(joined);
+  if (!plain)
     return;
-  cleanup_free char *folder = slash == word ? cfs_strdup("/") : cfs_strndup(word, (size_t)(slash - word));
-  cleanup_free char *absolute = folder[0] == '/' ? cfs_strdup(folder) : cfs_session_absolute(folder);
   free(a->path);
-  a->path = cfs_path_join(absolute, slash + 1);
+  a->path = plain;
 }
 
 static int explain(struct answer *a, const char *word, bool json)

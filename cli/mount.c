@@ -75,9 +75,9 @@ static int compare_with_present(const struct request *q, const cfs_build *build)
   json_t *label = r == 0 ? cfs_session_label_read(&status) : NULL;
   const char *digest = label ? cfs_json_string_of(label, "digest") : NULL;
   bool same = digest && build->plan->digest && strcmp(digest, build->plan->digest) == 0;
-  cleanup_free char *fix = cfs_format("change it in place: cudafs reload %s%s%s; or take it away: cudafs umount %s",
-                                      q->mountpoint, q->manifest ? " " : "", q->manifest ? q->manifest : "",
-                                      q->mountpoint);
+  cleanup_free char *fix =
+      cfs_format("change it in place: cudafs reload %s%s%s; or take it away: cudafs umount %s", q->mountpoint,
+                 q->manifest ? " " : "", q->manifest ? q->manifest : "", q->mountpoint);
   int code = 0;
   if (same && !q->quiet)
     printf("already mounted: CUDA %s on %s\n", build->plan->release, q->mountpoint);
@@ -87,7 +87,7 @@ static int compare_with_present(const struct request *q, const cfs_build *build)
   else if (!same)
     code = cfs_report_format(CFS_FAILED, q->mountpoint, fix, "cudafs has another plan mounted there (CUDA %s)",
                              label && cfs_json_string_of(label, "release") ? cfs_json_string_of(label, "release")
-                                                                             : "unknown");
+                                                                           : "unknown");
   json_decref(label);
   cfs_status_done(&status);
   return code;

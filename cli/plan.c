@@ -40,14 +40,18 @@ static char *targets_text(const cfs_strings *targets)
 
 static void print_toolchains(const cfs_plan *plan)
 {
-  static const struct cfs_column columns[] = {
-      {"toolchain", 0, false}, {"role", 0, false}, {"tools", 0, false}, {"PTX up to", 0, false}, {"targets", 10, false}};
+  static const struct cfs_column columns[] = {{"toolchain", 0, false},
+                                              {"role", 0, false},
+                                              {"tools", 0, false},
+                                              {"PTX up to", 0, false},
+                                              {"targets", 10, false}};
   cleanup_table cfs_table table = {.columns = columns, .n_columns = sizeof(columns) / sizeof(columns[0])};
   for (size_t i = 0; i < plan->n_toolchains; i++) {
     const cfs_toolchain *t = &plan->toolchains[i];
     enum cfs_style style = t->primary ? CFS_BOLD : CFS_PLAIN;
     cfs_table_add(&table, style, cfs_format("CUDA %s", t->release));
-    cfs_table_add(&table, style, cfs_format("%s%s", t->primary ? "face, " : "", t->compiles ? "compiles" : "assembles"));
+    cfs_table_add(&table, style,
+                  cfs_format("%s%s", t->primary ? "face, " : "", t->compiles ? "compiles" : "assembles"));
     cfs_table_add(&table, style, cfs_strdup(t->tool_version ? t->tool_version : "?"));
     cfs_table_add(&table, style, cfs_strdup(t->max_ptx ? t->max_ptx : "?"));
     cfs_table_add(&table, style, targets_text(&t->targets));

@@ -97,7 +97,8 @@ static int reload(const struct request *q, const struct cfs_status *status, cons
     return code;
   if (!build->plan->coherent) {
     code = cfs_session_refuse(build);
-    fprintf(stderr, "  %s still serves CUDA %s\n", q->root, cfs_json_string_of(label, "release"));
+    const char *release = cfs_json_string_of(label, "release");
+    fprintf(stderr, "  %s still serves%s %s\n", q->root, release ? " CUDA" : "", release ? release : "what it did");
   } else {
     cfs_session_warn(build->plan);
     if (digest && strcmp(digest, build->plan->digest) == 0)

@@ -29,8 +29,7 @@ struct place {
 
 static void read_place(const cfs_tables *tables, struct place *p)
 {
-  struct cfs_manifest_source source = {
-      .id = p->found->path, .kind = p->found->kind, .path = p->found->path, .line = 0};
+  struct cfs_manifest_source source = {.id = p->found->path, .kind = p->found->kind, .path = p->found->path, .line = 0};
   cfs_source_read(&source, NULL, tables, &p->inventory, &p->error);
 }
 

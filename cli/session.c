@@ -104,23 +104,40 @@ int cfs_session_refuse(const cfs_build *build)
   return CFS_REFUSED;
 }
 
+/* The nth warning of that code is counted, the first one told. */
+static bool is_first_of_code(const cfs_plan *plan, size_t at, size_t *ret_more)
+{
+  *ret_more = 0;
+  for (size_t i = 0; i < plan->problems.count; i++) {
+    const cfs_problem *p = &plan->problems.items[i];
+    if (p->severity != CFS_WARNING || strcmp(p->code, plan->problems.items[at].code) != 0 || i == at)
+      continue;
+    if (i < at)
+      return false;
+    ++*ret_more;
+  }
+  return true;
+}
+
 void cfs_session_warn(const cfs_plan *plan)
 {
   for (size_t i = 0; i < plan->problems.count; i++) {
     const cfs_problem *p = &plan->problems.items[i];
-    if (p->severity != CFS_WARNING)
+    size_t more = 0;
+    if (p->severity != CFS_WARNING || !is_first_of_code(plan, i, &more))
       continue;
+    cleanup_free char *text =
+        more ? cfs_format("%s (and %zu more such; see cudafs plan)", p->message, more) : cfs_strdup(p->message);
     cfs_put(stderr, CFS_YELLOW, "warning:");
     fprintf(stderr, " %s: ", p->code);
-    cfs_put_wrapped(stderr, p->message, strlen(p->code) + 11, 4);
+    cfs_put_wrapped(stderr, text, strlen(p->code) + 11, 4);
   }
 }
 
 int cfs_session_tree(const cfs_build *build, const char *mountpoint)
 {
   cfs_error *err = NULL;
-  int fd =
-      cfs_layout_tree(build->plan, build->tables, mountpoint, build->dispatcher, build->dispatcher_size, &err);
+  int fd = cfs_layout_tree(build->plan, build->tables, mountpoint, build->dispatcher, build->dispatcher_size, &err);
   if (fd < 0)
     cfs_report(err);
   return fd < 0 ? -1 : fd;

@@ -17,7 +17,7 @@ int cfs_session_build(const char *manifest, cfs_build **ret);
 
 /* On stderr: why no coherent set exists, release by release, and what mends it. Returns CFS_REFUSED. */
 int cfs_session_refuse(const cfs_build *build);
-/* On stderr, one line each: the plan's warnings. */
+/* On stderr: the plan's warnings, the first of each code and how many more there are. */
 void cfs_session_warn(const cfs_plan *plan);
 
 /* The tree of a coherent plan for that mount point: a descriptor, or -1 after the error was told. */

@@ -121,8 +121,7 @@ static void print_requests(const struct cfs_status *s)
   for (int i = 0; i < CFS_OP_COUNT; i++) {
     total += s->requests[i];
     if (s->requests[i])
-      cfs_buffer_format(&line, "%s%s\t%llu", line.size ? ", " : "", cfs_op_name(i),
-                        (unsigned long long)s->requests[i]);
+      cfs_buffer_format(&line, "%s%s\t%llu", line.size ? ", " : "", cfs_op_name(i), (unsigned long long)s->requests[i]);
   }
   cleanup_free char *text =
       cfs_format("%llu%s%s%s", (unsigned long long)total, total ? " (" : "", total ? line.data : "", total ? ")" : "");
@@ -153,13 +152,19 @@ static void print_drift(const struct cfs_status *s)
     printf("      %s\n", s->drift[i]);
 }
 
+enum { WARNINGS_SHOWN = 3 };
+
 static void print_warnings(const struct mount *m)
 {
   size_t i;
-  json_t *warning;
-  json_array_foreach(m->label ? json_object_get(m->label, "warnings") : NULL, i, warning)
+  json_t *warning, *all = m->label ? json_object_get(m->label, "warnings") : NULL;
+  json_array_foreach(all, i, warning)
   {
     const char *code = cfs_json_string_of(warning, "code"), *message = cfs_json_string_of(warning, "message");
+    if (i == WARNINGS_SHOWN) {
+      printf("    and %zu more warnings; cudafs plan tells them\n", json_array_size(all) - i);
+      return;
+    }
     fputs("    ", stdout);
     cfs_put_format(stdout, CFS_YELLOW, "%s:", code ? code : "warning");
     putchar(' ');

@@ -53,7 +53,7 @@ static void answer_status(const struct cfs_keeper *k, struct cfs_control_reply *
 {
   reply->keeper = getpid();
   reply->worker = k->worker;
-  reply->spare = atomic_load(&k->shared->spare);
+  reply->spare = k->spare;
   reply->generation = cfs_registry_generation(&k->registry);
   reply->held = cfs_registry_held(&k->registry);
   reply->owner_only = k->mount.owner_only;

@@ -34,6 +34,8 @@ void cfs_keeper_close_private(struct cfs_keeper *k)
     close(k->listener);
   if (k->worker_ready >= 0)
     close(k->worker_ready);
+  if (k->lock >= 0)
+    close(k->lock);
   for (size_t i = 0; i < CFS_CLIENTS_MAX; i++)
     if (k->clients[i].socket >= 0)
       close(k->clients[i].socket);
@@ -150,6 +152,7 @@ static void announce(struct cfs_keeper *k, int status)
     cfs_mount_read_ahead(&k->mount, k->options.read_ahead_kb);
   k->announced = true;
   k->setup->report(k->setup->report_data, 0, NULL);
+  cfs_spare_start(k);
   start_warmer(k);
 }
 
@@ -171,6 +174,8 @@ static void reap(struct cfs_keeper *k)
       announce(k, status);
     } else if (pid == k->warmer)
       k->warmer = 0;
+    else if (pid == k->spare)
+      cfs_spare_bury(k);
   }
   if (!k->announced && k->quick_deaths >= START_DEATHS_LIMIT)
     fail(k, -EIO, "the serving process dies again and again");
@@ -219,8 +224,10 @@ static int open_signals(void)
 static int poll_timeout(const struct cfs_keeper *k)
 {
   uint64_t now = cfs_now();
-  if (k->worker)
+  if (k->worker && (k->spare || !k->announced || k->stopping))
     return SWEEP_EVERY_MS;
+  if (k->worker)
+    return k->spare_due <= now ? 0 : (int)((k->spare_due - now) / CFS_MS) + 1;
   return k->next_start <= now ? 0 : (int)((k->next_start - now) / CFS_MS) + 1;
 }
 
@@ -257,6 +264,7 @@ static void turn(struct cfs_keeper *k)
   tend_clients(k, p + 3);
   if (!k->worker && !k->done && k->next_start <= cfs_now())
     cfs_nursery_start(k);
+  cfs_spare_start(k);
   if (cfs_now() >= k->next_check)
     cfs_registry_sweep(&k->registry);
   cfs_nursery_check(k);
@@ -299,9 +307,10 @@ int cfs_keeper_reload(struct cfs_keeper *k, int tree_fd, const void *label, size
     cfs_snapshot_close(snapshot);
     return cfs_why(ret_why, r, "%s", r == -ENOSPC ? "too many earlier trees are still in use" : strerror(-r));
   }
-  cfs_keeper_end_helpers(k);
-  switch_generation(k, old);
   cfs_state_write_label(&k->state, label, label_size);
+  cfs_keeper_end_helpers(k);
+  cfs_spare_replace(k);
+  switch_generation(k, old);
   start_warmer(k);
   return 0;
 }
@@ -365,7 +374,10 @@ static int begin(struct cfs_keeper *k)
   prctl(PR_SET_NAME, "cudafs-keeper");
   k->started = time(NULL);
   cfs_sandbox_prepare(&k->sandbox);
-  int r = load_tree(k);
+  int r = cfs_spare_prepare(k);
+  if (r < 0)
+    return cfs_why(&k->why, r, "%s", strerror(-r));
+  r = load_tree(k);
   if (r == 0)
     r = cfs_mount_attach(&k->mount, k->setup->mountpoint, &k->options, &k->why);
   if (r < 0)
@@ -383,6 +395,8 @@ static int begin(struct cfs_keeper *k)
 
 static void end(struct cfs_keeper *k)
 {
+  /* The spare first, or it would inherit. */
+  cfs_spare_end(k);
   cfs_keeper_end_helpers(k);
   end_helper(&k->prober);
   /* Detached before its server goes, so that nobody meets a dead mount. */
@@ -398,6 +412,16 @@ static void end(struct cfs_keeper *k)
   free(k->init);
 }
 
+int cfs_keeper_live(struct cfs_keeper *k)
+{
+  while (k->result == 0 && !k->done)
+    turn(k);
+  if (k->result == 0 && !k->announced)
+    k->result = cfs_why(&k->why, -EINTR, "it was stopped before it was usable");
+  end(k);
+  return k->result;
+}
+
 int cfs_keeper_run(const struct cfs_keeper_setup *setup)
 {
   struct cfs_keeper k = {
@@ -408,17 +432,14 @@ int cfs_keeper_run(const struct cfs_keeper_setup *setup)
       .signals = -1,
       .listener = -1,
       .worker_ready = -1,
+      .lock = -1,
   };
   for (size_t i = 0; i < CFS_CLIENTS_MAX; i++)
     k.clients[i].socket = -1;
   k.result = begin(&k);
   if (k.result == 0)
     cfs_nursery_start(&k);
-  while (k.result == 0 && !k.done)
-    turn(&k);
-  if (k.result == 0 && !k.announced)
-    k.result = cfs_why(&k.why, -EINTR, "it was stopped before it was usable");
-  end(&k);
+  cfs_keeper_live(&k);
   if (!k.announced)
     setup->report(setup->report_data, k.result, k.why);
   free(k.why);

@@ -2,8 +2,8 @@
 #ifndef CUDAFS_FS_KEEPER_PRIVATE_H
 #define CUDAFS_FS_KEEPER_PRIVATE_H
 
-/* The keeper's state, shared by its parts: keeper.c (life of the mount), nursery.c (workers), doorman.c
- * (control socket). */
+/* The keeper's state, shared by its parts: keeper.c (life of the mount), nursery.c (workers), spare.c
+ * (the next keeper), doorman.c (control socket). */
 
 #include <stdbool.h>
 
@@ -51,6 +51,9 @@ struct cfs_keeper {
   struct cfs_death deaths[CFS_DEATHS_MAX];
   uint64_t next_check, last_taken, quiet_since;
 
+  int lock; /* who holds it is the keeper */
+  pid_t spare;
+  uint64_t spare_due;
   pid_t prober, warmer;
   struct cfs_client clients[CFS_CLIENTS_MAX];
   bool announced, stopping, done;
@@ -65,6 +68,13 @@ void cfs_nursery_bury(struct cfs_keeper *k, bool ours); /* the worker is dead; o
 void cfs_nursery_kill(struct cfs_keeper *k);            /* and wait for it, on purpose */
 void cfs_nursery_check(struct cfs_keeper *k);           /* kills a worker that hangs */
 
+/* spare.c */
+int cfs_spare_prepare(struct cfs_keeper *k);
+void cfs_spare_start(struct cfs_keeper *k);   /* forks one if it is due */
+void cfs_spare_replace(struct cfs_keeper *k); /* by one that knows the current registry */
+void cfs_spare_bury(struct cfs_keeper *k);    /* it is dead */
+void cfs_spare_end(struct cfs_keeper *k);
+
 /* doorman.c */
 void cfs_doorman_accept(struct cfs_keeper *k);
 void cfs_doorman_answer(struct cfs_keeper *k, struct cfs_client *client);
@@ -72,6 +82,7 @@ void cfs_doorman_answer(struct cfs_keeper *k, struct cfs_client *client);
 /* keeper.c */
 void cfs_keeper_close_private(struct cfs_keeper *k); /* in a child: what only the keeper itself uses */
 void cfs_keeper_end_helpers(struct cfs_keeper *k);
+int cfs_keeper_live(struct cfs_keeper *k); /* until the mount is gone, then cleans up; returns the result */
 int cfs_keeper_reload(struct cfs_keeper *k, int tree_fd, const void *label, size_t label_size, char **ret_why);
 
 #endif

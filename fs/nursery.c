@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@
 #define BACKOFF_MAX       (1000 * CFS_MS)
 #define BACKOFF_SERVED    (20 * CFS_MS)
 #define DEATHS_ALLOWED    3u
+#define DYING_MAX_MS      1000
 #define CHECK_EVERY       (2000 * CFS_MS)
 #define QUIET_MAX         (6000 * CFS_MS)   /* requests lie unread, threads are free, and none is taken */
 #define BUSY_MAX          (120000 * CFS_MS) /* one request; backing files may lie on a slow network */
@@ -175,14 +177,20 @@ void cfs_nursery_bury(struct cfs_keeper *k, bool ours)
   delay_next(k, served);
 }
 
+static void end_worker(struct cfs_keeper *k, bool ours)
+{
+  kill(k->worker, SIGKILL);
+  /* A thread that waits for a broken disk may take long to die; it will not answer anything any more, and
+   * nobody need wait for it. */
+  for (int ms = 0; ms < DYING_MAX_MS && waitpid(k->worker, NULL, WNOHANG) == 0; ms++)
+    poll(NULL, 0, 1);
+  cfs_nursery_bury(k, ours);
+}
+
 void cfs_nursery_kill(struct cfs_keeper *k)
 {
-  if (!k->worker)
-    return;
-  kill(k->worker, SIGKILL);
-  while (waitpid(k->worker, NULL, 0) < 0 && errno == EINTR)
-    ;
-  cfs_nursery_bury(k, true);
+  if (k->worker)
+    end_worker(k, true);
 }
 
 static bool thread_hangs(const struct cfs_keeper *k, uint64_t now)
@@ -205,6 +213,20 @@ static bool thread_is_free(const struct cfs_keeper *k)
   return false;
 }
 
+/* Killed, but not dead: one of its threads waits for a disk or a server that does not answer. */
+static bool is_dying(pid_t pid)
+{
+  char path[32], line[128];
+  bool dying = false;
+  unsigned long long pending;
+  snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+  cleanup_fclose FILE *f = fopen(path, "re");
+  while (f && !dying && fgets(line, sizeof(line), f))
+    dying = strncmp(line, "State:\tZ", strlen("State:\tZ")) == 0 ||
+            (sscanf(line, "SigPnd: %llx", &pending) == 1 && (pending & (1ull << (SIGKILL - 1))));
+  return dying;
+}
+
 /* A stopped or hung process is not a dead one, so nothing but the lack of progress tells. */
 void cfs_nursery_check(struct cfs_keeper *k)
 {
@@ -215,6 +237,7 @@ void cfs_nursery_check(struct cfs_keeper *k)
   if (taken != k->last_taken || !thread_is_free(k) || !cfs_connection_waiting(k->mount.device))
     k->quiet_since = now;
   k->last_taken = taken;
-  if (thread_hangs(k, now) || now - k->quiet_since > QUIET_MAX)
-    kill(k->worker, SIGKILL); /* its death is noticed like any other */
+  if (!thread_hangs(k, now) && !is_dying(k->worker) && now - k->quiet_since <= QUIET_MAX)
+    return;
+  end_worker(k, false);
 }

@@ -19,13 +19,17 @@
 
 #include "base/memory.h"
 
-/* Sanitizers and valgrind bring system calls of their own. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define INSTRUMENTED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define INSTRUMENTED 1
+/* Sanitizers bring system calls and log files of their own. */
+#if defined(__has_feature)
+#define HAS_FEATURE(x) __has_feature(x)
+#else
+#define HAS_FEATURE(x) 0
 #endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || HAS_FEATURE(address_sanitizer) || \
+    HAS_FEATURE(thread_sanitizer)
+enum { INSTRUMENTED = true };
+#else
+enum { INSTRUMENTED = false };
 #endif
 
 static const int allowed[] = {
@@ -105,9 +109,8 @@ static int export_filter(scmp_filter_ctx ctx, cfs_sandbox *s)
 int cfs_sandbox_prepare(cfs_sandbox *s)
 {
   *s = (cfs_sandbox){0};
-#ifdef INSTRUMENTED
-  return 0;
-#endif
+  if (INSTRUMENTED)
+    return 0;
   /* An error, not death: a libc that needs a call we did not think of must not turn into a crash loop. */
   scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
   if (!ctx)
@@ -173,9 +176,8 @@ void cfs_sandbox_enter_worker(const cfs_sandbox *s)
 {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   keep_capabilities(CAP(CAP_DAC_READ_SEARCH));
-#ifndef INSTRUMENTED
-  deny_changes();
-#endif
+  if (!INSTRUMENTED)
+    deny_changes();
   struct sock_fprog program = {.len = s->length, .filter = s->filter};
   if (s->length)
     prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);

@@ -19,6 +19,17 @@
 
 static const char *const file_names[] = {"state", "label", "control", "state.new", "label.new"};
 
+/* A user namespace calls its owner root; outside it has a name of its own, and /tmp is shared. */
+static uid_t outer_user(uid_t user)
+{
+  unsigned long inside, outside, count;
+  cleanup_fclose FILE *f = fopen("/proc/self/uid_map", "re");
+  while (f && fscanf(f, "%lu %lu %lu", &inside, &outside, &count) == 3)
+    if (user >= inside && user - inside < count)
+      return (uid_t)(outside + (user - inside));
+  return user;
+}
+
 /* The places where a mount of that user may keep its directories, best first; each call gives the next. */
 static int base_directory(unsigned which, uid_t user, char **ret)
 {
@@ -38,7 +49,7 @@ static int base_directory(unsigned which, uid_t user, char **ret)
     n = asprintf(ret, "/run/user/%u/cudafs", (unsigned)user);
     break;
   case 3:
-    n = asprintf(ret, "/tmp/cudafs-%u", (unsigned)user);
+    n = asprintf(ret, "/tmp/cudafs-%u", (unsigned)outer_user(user));
     break;
   default:
     return -ENOENT;
@@ -93,10 +104,10 @@ int cfs_state_create(cfs_state *s, uint32_t dev_major, uint32_t dev_minor)
 {
   /* Others may ask for the status of root's mounts, which they can use. */
   mode_t mode = geteuid() == 0 ? 0755 : 0700;
-  char *base;
-  for (unsigned i = 0; base_directory(i, geteuid(), &base) == 0; i++) {
-    cleanup_free char *owned = base;
-    cleanup_free char *dir = NULL;
+  for (unsigned i = 0;; i++) {
+    cleanup_free char *base = NULL, *dir = NULL;
+    if (base_directory(i, geteuid(), &base) < 0)
+      return -EACCES;
     if (!base || (mkdir(base, mode) < 0 && errno != EEXIST) || !is_trusted(base, geteuid()))
       continue;
     if (asprintf(&dir, "%s/%u:%u", base, dev_major, dev_minor) < 0)
@@ -106,7 +117,6 @@ int cfs_state_create(cfs_state *s, uint32_t dev_major, uint32_t dev_minor)
       return 0;
     }
   }
-  return -EACCES;
 }
 
 static int write_file(const cfs_state *s, const char *name, const void *data, size_t size)
@@ -201,10 +211,10 @@ void cfs_state_done(cfs_state *s)
 
 int cfs_state_find(uint32_t dev_major, uint32_t dev_minor, uid_t user, cfs_state *ret)
 {
-  char *base;
-  for (unsigned i = 0; base_directory(i, user, &base) == 0; i++) {
-    cleanup_free char *owned = base;
-    cleanup_free char *dir = NULL;
+  for (unsigned i = 0;; i++) {
+    cleanup_free char *base = NULL, *dir = NULL;
+    if (base_directory(i, user, &base) < 0)
+      return -ENOENT;
     if (!base)
       continue;
     if (asprintf(&dir, "%s/%u:%u", base, dev_major, dev_minor) < 0)
@@ -214,7 +224,6 @@ int cfs_state_find(uint32_t dev_major, uint32_t dev_minor, uid_t user, cfs_state
       return 0;
     }
   }
-  return -ENOENT;
 }
 
 int cfs_state_connect(const cfs_state *s)

@@ -9,11 +9,11 @@
 typedef struct cfs_cuda_home {
   char *path;
   bool exists;
-  bool mounted;     /* one of ours */
-  bool compiles;    /* it has a bin/nvcc */
-  char *version;    /* of nvcc, else of ptxas: "13.2.78"; NULL when neither says it */
-  char *release;    /* "13.2", or NULL */
-  char *headers;    /* release of its runtime headers, or NULL */
+  bool mounted;  /* one of ours */
+  bool compiles; /* it has a bin/nvcc */
+  char *version; /* of nvcc, else of ptxas: "13.2.78"; NULL when neither says it */
+  char *release; /* "13.2", or NULL */
+  char *headers; /* release of its runtime headers, or NULL */
 } cfs_cuda_home;
 
 void cfs_cuda_home_read(const char *path, cfs_cuda_home *ret);

@@ -87,8 +87,7 @@ int cfs_doctor(const struct cfs_doctor_request *request, cfs_diagnosis *ret, cfs
     if (r < 0)
       return r;
   }
-  struct cfs_examination x = {
-      .request = request, .tables = own ? own : request->build->tables, .diagnosis = ret};
+  struct cfs_examination x = {.request = request, .tables = own ? own : request->build->tables, .diagnosis = ret};
   int r = examine(&x, err);
   for (size_t i = 0; i < x.n_wheels; i++)
     cfs_inventory_free(x.wheels[i]);

@@ -32,15 +32,29 @@ static char *value_in(const char *dir, const char *step)
 {
   static const struct {
     const char *step, *below;
-  } values[] = {{"CUDA_HOME", ""},          {"CUDA_PATH", ""},
-                {"CUDA_ROOT", ""},          {"CUDAToolkit_ROOT", ""},
-                {"CUDA_TOOLKIT_ROOT", ""},  {"CUDACXX", "bin/nvcc"},
-                {"PATH:nvcc", "bin/nvcc"},  {"PATH:ptxas", "bin/ptxas"},
-                {"TRITON_PTXAS_PATH", "bin/ptxas"}, {"TRITON_PTXAS_BLACKWELL_PATH", "bin/ptxas"}};
+  } values[] = {{"CUDA_HOME", ""},
+                {"CUDA_PATH", ""},
+                {"CUDA_ROOT", ""},
+                {"CUDAToolkit_ROOT", ""},
+                {"CUDA_TOOLKIT_ROOT", ""},
+                {"CUDACXX", "bin/nvcc"},
+                {"PATH:nvcc", "bin/nvcc"},
+                {"PATH:ptxas", "bin/ptxas"},
+                {"TRITON_PTXAS_PATH", "bin/ptxas"},
+                {"TRITON_PTXAS_BLACKWELL_PATH", "bin/ptxas"}};
   for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
     if (strcmp(values[i].step, step) == 0)
       return *values[i].below ? cfs_path_join(dir, values[i].below) : cfs_strdup(dir);
   return NULL;
+}
+
+/* One that searches nowhere but where a variable leads uses what it brought itself. */
+static bool brings_its_own(const struct subject *s)
+{
+  for (size_t i = 0; i < s->info->env.count; i++)
+    if (strchr(s->info->env.items[i], ':') || s->info->env.items[i][0] == '/')
+      return false;
+  return cfs_strings_has(&s->info->shadowed_by, s->info->name);
 }
 
 /* The place that one step of its search gives, or NULL; the caller owns it. */
@@ -164,16 +178,26 @@ static char *shadow_of(const struct subject *s)
   return NULL;
 }
 
+static bool is_empty(const cfs_cuda_home *h)
+{
+  return !h->version && !h->compiles && !h->headers;
+}
+
 static void judge(const struct subject *s, struct cfs_consumer_report *r)
 {
   const cfs_build *build = s->x->request->build;
   cleanup_strings cfs_strings missing = {0};
-  if (build ? !build->plan->coherent : !s->found || !s->home.exists) {
+  if (!build && !s->found && brings_its_own(s)) {
+    r->verdict = CFS_VERDICT_OK;
+    r->reason = cfs_format("%s is not set: it uses the tools that it brings", s->info->env.items[0]);
+    return;
+  }
+  if (build ? !build->plan->coherent : !s->found || !s->home.exists || is_empty(&s->home)) {
     r->verdict = CFS_VERDICT_NONE;
-    r->reason = build          ? cfs_strdup("the composition is refused")
-                : s->found     ? cfs_format("%s leads to nothing", s->by)
+    r->reason = build                ? cfs_strdup("the composition is refused")
+                : s->found           ? cfs_format("%s leads to no CUDA", s->by)
                 : s->x->request->dir ? cfs_strdup("none of the variables that lead to it counts here")
-                               : cfs_strdup("it finds no CUDA");
+                                     : cfs_strdup("it finds no CUDA");
     return;
   }
   missing_of(s, &missing);

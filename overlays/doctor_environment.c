@@ -14,17 +14,19 @@
 /* "CUDA 13.2.78 (a cudafs mount)"; the caller owns the result. */
 static char *describe(const cfs_cuda_home *h)
 {
-  return cfs_format("CUDA %s%s", h->version ? h->version : "of an unknown release", h->mounted ? " (a cudafs mount)" : "");
+  return cfs_format("CUDA %s%s", h->version ? h->version : "of an unknown release",
+                    h->mounted ? " (a cudafs mount)" : "");
 }
 
 static void check_headers(struct cfs_examination *x, const char *name, const cfs_cuda_home *h)
 {
   if (!h->release || !h->headers || strcmp(h->release, h->headers) == 0)
     return;
-  struct cfs_check *c = cfs_check_add(x, "headers-release-mismatch", CFS_CHECK_ERROR,
-                                      "%s: nvcc in %s is of CUDA %s and its headers are of %s; nothing that includes CCCL "
-                                      "compiles with it",
-                                      name, h->path, h->release, h->headers);
+  struct cfs_check *c =
+      cfs_check_add(x, "headers-release-mismatch", CFS_CHECK_ERROR,
+                    "%s: nvcc in %s is of CUDA %s and its headers are of %s; nothing that includes CCCL "
+                    "compiles with it",
+                    name, h->path, h->release, h->headers);
   cfs_strings_add(&c->fix, "cudafs plan    # shows which parts are of which release, and what to install");
 }
 
@@ -110,14 +112,16 @@ static void check_list(struct cfs_examination *x, const char *name, bool compili
   if (value && *value && (value[0] == ':' || value[strlen(value) - 1] == ':' || strstr(value, "::"))) {
     struct cfs_check *c = cfs_check_add(x, "variable-empty", CFS_CHECK_WARNING,
                                         "%s has an empty element, which means the working directory", name);
-    cfs_strings_take(&c->fix, cfs_format("export %s=$(printf %%s \"$%s\" | tr -s : | sed 's/^://; s/:$//')", name, name));
+    cfs_strings_take(&c->fix,
+                     cfs_format("export %s=$(printf %%s \"$%s\" | tr -s : | sed 's/^://; s/:$//')", name, name));
   }
   for (size_t i = 0; i < folders.count; i++) {
     cleanup_free char *file = cuda_file_in(folders.items[i]);
     if (!file)
       continue;
-    struct cfs_check *c = cfs_check_add(x, "search-path", compiling ? CFS_CHECK_WARNING : CFS_CHECK_OK, "%s leads to %s%s",
-                                        name, file, compiling ? ", whatever CUDA_HOME a build was given" : "");
+    struct cfs_check *c =
+        cfs_check_add(x, "search-path", compiling ? CFS_CHECK_WARNING : CFS_CHECK_OK, "%s leads to %s%s", name, file,
+                      compiling ? ", whatever CUDA_HOME a build was given" : "");
     if (compiling)
       cfs_strings_take(&c->fix, cfs_format("unset %s", name));
   }
@@ -125,8 +129,8 @@ static void check_list(struct cfs_examination *x, const char *name, bool compili
 
 static void check_flags(struct cfs_examination *x)
 {
-  static const char *const names[] = {"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "PYTORCH_NVCC",
-                                      "FLASHINFER_NVCC", "CUDAHOSTCXX"};
+  static const char *const names[] = {"NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN",
+                                      "PYTORCH_NVCC",       "FLASHINFER_NVCC",   "CUDAHOSTCXX"};
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     const char *value = getenv(names[i]);
     if (value && *value)
@@ -161,8 +165,9 @@ static void check_path_agreement(struct cfs_examination *x)
   cfs_cuda_home_of_tool(nvcc, &b);
   if (!a.release || !b.release || strcmp(a.release, b.release) == 0)
     return;
-  struct cfs_check *c = cfs_check_add(x, "path-disagrees", CFS_CHECK_WARNING,
-                                      "CUDA_HOME is CUDA %s but nvcc on the PATH (%s) is %s", a.release, nvcc, b.release);
+  struct cfs_check *c =
+      cfs_check_add(x, "path-disagrees", CFS_CHECK_WARNING, "CUDA_HOME is CUDA %s but nvcc on the PATH (%s) is %s",
+                    a.release, nvcc, b.release);
   cfs_strings_take(&c->fix, cfs_format("export PATH='%s'/bin:\"$PATH\"", home));
 }
 

@@ -87,9 +87,9 @@ static void check_host_compiler(struct cfs_examination *x)
   bool known = config && cfs_header_host_limits(config, &limits, NULL) == 0;
   int newest = compiler.clang ? limits.clang_limit - 1 : limits.gcc_max;
   if (known && newest > 0 && compiler.major > newest) {
-    struct cfs_check *c = cfs_check_add(x, "host-compiler-unsupported", CFS_CHECK_ERROR,
-                                        "%s is %s %s; %s takes %s up to %d", compiler.path, name, compiler.version, config,
-                                        name, newest);
+    struct cfs_check *c =
+        cfs_check_add(x, "host-compiler-unsupported", CFS_CHECK_ERROR, "%s is %s %s; %s takes %s up to %d",
+                      compiler.path, name, compiler.version, config, name, newest);
     cfs_strings_take(&c->fix, cfs_format("sudo apt install g++-%d && export NVCC_CCBIN=g++-%d", newest, newest));
   } else if (known && newest > 0) {
     cfs_check_add(x, "host-compiler", CFS_CHECK_OK, "%s is %s %s; up to %d is taken", compiler.path, name,
@@ -124,10 +124,11 @@ static void check_sccache(struct cfs_examination *x)
   cleanup_free char *output = call.output;
   if (!strstr(output, "0.16.0") || !release || cfs_version_compare(release, "13.3") < 0)
     return;
-  struct cfs_check *c = cfs_check_add(x, "sccache-nvcc", CFS_CHECK_WARNING,
-                                      "sccache 0.16.0 fails with the nvcc of CUDA 13.3 and later (\"Could not open input "
-                                      "file\"), here %s",
-                                      release);
+  struct cfs_check *c =
+      cfs_check_add(x, "sccache-nvcc", CFS_CHECK_WARNING,
+                    "sccache 0.16.0 fails with the nvcc of CUDA 13.3 and later (\"Could not open input "
+                    "file\"), here %s",
+                    release);
   cfs_strings_add(&c->fix, "use ccache, or another release of sccache, or CUDA 13.2");
 }
 

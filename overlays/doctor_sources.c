@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "overlays/advice.h"
 #include "overlays/doctor_private.h"
 
 static const cfs_problem *first_error(const cfs_plan *plan)
@@ -28,8 +29,8 @@ static void report_plan(struct cfs_examination *x, const char *what, const cfs_p
     cfs_check_add(x, "coherent", CFS_CHECK_OK, "%s: a coherent CUDA %s", what, plan->release);
     return;
   }
-  struct cfs_check *c = cfs_check_add(x, p ? p->code : "component-missing", bad, "%s: %s", what,
-                                      p ? p->message : "no coherent set");
+  struct cfs_check *c =
+      cfs_check_add(x, p ? p->code : "component-missing", bad, "%s: %s", what, p ? p->message : "no coherent set");
   add_fix(c, plan, p);
 }
 
@@ -72,6 +73,18 @@ static void report_wheel_problems(struct cfs_examination *x)
     }
 }
 
+/* A whole compiler of the newest release: its packages float apart unless each is pinned. */
+static void advise_install(const cfs_tables *tables, cfs_strings *fix)
+{
+  const char *newest = tables->n_releases ? tables->releases[tables->n_releases - 1].release : NULL;
+  cleanup_strings cfs_strings wanted = {0};
+  for (size_t i = 0; i < tables->n_components; i++)
+    if (tables->components[i].required)
+      cfs_strings_add(&wanted, tables->components[i].name);
+  if (newest)
+    cfs_advice_install(tables, NULL, newest, &wanted, fix);
+}
+
 void cfs_examine_sources(struct cfs_examination *x)
 {
   const cfs_build *build = x->request->build;
@@ -84,8 +97,7 @@ void cfs_examine_sources(struct cfs_examination *x)
     return;
   if (!x->n_found) {
     struct cfs_check *c = cfs_check_add(x, "no-cuda", CFS_CHECK_ERROR, "no CUDA was found on this machine");
-    cfs_strings_add(&c->fix, "python3 -m venv cuda && cuda/bin/pip install 'nvidia-cuda-nvcc' 'nvidia-cuda-cccl' "
-                             "'nvidia-cuda-nvrtc'    # then: cudafs plan");
+    advise_install(x->tables, &c->fix);
   }
   for (size_t i = 0; i < x->n_found; i++)
     check_place(x, &x->found[i]);

@@ -14,8 +14,8 @@
 
 enum { ASK_MS = 10000, LIBRARIES_SHOWN = 4 };
 
-static const char *const header_names[] = {"cuda_runtime_api.h", "cuda.h", "cuda_fp16.h", "crt/host_config.h",
-                                           "cub/cub.cuh", "thrust/version.h", "nvrtc.h", "curand_kernel.h"};
+static const char *const header_names[] = {"cuda_runtime_api.h", "cuda.h",           "cuda_fp16.h", "crt/host_config.h",
+                                           "cub/cub.cuh",        "thrust/version.h", "nvrtc.h",     "curand_kernel.h"};
 
 static char *header_release(const char *folder)
 {
@@ -83,7 +83,7 @@ static void read_cache(const char *text, cfs_strings *ret)
   cfs_strings_split(&lines, text, "\n");
   for (size_t i = 0; i < lines.count; i++) {
     const char *name = lines.items[i] + strspn(lines.items[i], "\t "), *arrow = strstr(name, "=> ");
-    if (arrow && is_toolkit_library(name))
+    if (arrow && is_toolkit_library(name) && cfs_path_exists(arrow + 3))
       cfs_strings_add(ret, arrow + 3);
   }
 }
@@ -112,8 +112,8 @@ static void check_cache(struct cfs_examination *x)
 void cfs_examine_strays(struct cfs_examination *x)
 {
   static const char *const includes[] = {"/usr/local/include", "/usr/include"};
-  static const char *const libraries[] = {"/usr/local/lib64", "/usr/local/lib", "/usr/lib64", "/usr/lib/x86_64-linux-gnu",
-                                          "/usr/lib/aarch64-linux-gnu"};
+  static const char *const libraries[] = {"/usr/local/lib64", "/usr/local/lib", "/usr/lib64",
+                                          "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu"};
   for (size_t i = 0; i < sizeof(includes) / sizeof(includes[0]); i++)
     check_include(x, includes[i]);
   for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++)

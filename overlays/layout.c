@@ -104,11 +104,9 @@ static int layout_toolchain(cfs_entries *all, const cfs_toolchain *t, const char
     }
   }
   cfs_entries_settle(&placed);
-  int r = 0;
-  if (t->compiles) {
+  if (t->compiles)
     add_root_links(&made, prefix);
-    r = cfs_synth_add(t, prefix, &placed, &made, err);
-  }
+  int r = cfs_synth_add(t, prefix, &placed, &made, err);
   append_entries(all, &placed);
   append_entries(all, &made);
   return r;

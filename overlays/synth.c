@@ -172,8 +172,10 @@ int cfs_synth_add(const cfs_toolchain *t, const char *prefix, const cfs_entries 
   cleanup_free char *lib = cfs_format("%stargets/%s/lib/", prefix, cfs_layout_platform());
   cleanup_free char *nvvm = cfs_format("%snvvm/lib64/", prefix), *cupti = cfs_format("%sextras/CUPTI/lib64/", prefix);
   struct synth s = {t, prefix, lib, placed, ret};
+  add_links_below(&s, nvvm); /* nvlink loads libnvvm.so from there, also where nothing compiles */
+  if (!t->compiles)
+    return 0;
   add_links_below(&s, lib);
-  add_links_below(&s, nvvm);
   add_links_below(&s, cupti);
   add_pkg_configs(&s);
   add_version_json(&s);

@@ -8,7 +8,8 @@
 #include "overlays/entries.h"
 
 /* Adds for one toolchain below prefix ("" or ".cudafs/toolchains/13.2/"): unversioned and SONAME links,
- * stub libraries, version.json and pkg-config files. placed holds the toolchain's files, settled. */
+ * stub libraries, version.json and pkg-config files; for one that only assembles and links
+ * device code, what its nvlink needs. placed holds the toolchain's files, settled. */
 int cfs_synth_add(const cfs_toolchain *t, const char *prefix, const cfs_entries *placed, cfs_entries *ret,
                   cfs_error **err);
 

@@ -32,6 +32,7 @@ struct cfs_verify_toolchain {
 typedef struct cfs_subject {
   char *root;
   char *release;       /* or NULL when it does not say */
+  char *max_ptx;       /* newest PTX that its own tools take, or NULL */
   cfs_strings targets; /* to compile for */
   cfs_strings archs;   /* that its own tools know; may be empty */
   struct cfs_verify_toolchain *toolchains;

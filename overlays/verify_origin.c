@@ -34,10 +34,10 @@ static bool comes_from(const char *root, const char *path, char **ret_real)
 /* Names that only CUDA has, for headers that the toolkit itself lacks. */
 static bool is_cuda_header(const char *path)
 {
-  static const char *const patterns[] = {"*/cuda*.h",       "*/cuda*.hpp",  "*/crt/host_*.h", "*/cub/*",
-                                         "*/thrust/*",      "*/cuda/std/*", "*/nv/target",    "*/cooperative_groups*",
-                                         "*/nvrtc.h",       "*/nvml.h",     "*/curand*.h",    "*/vector_types.h",
-                                         "*/driver_types.h"};
+  static const char *const patterns[] = {
+      "*/cuda*.h",        "*/cuda*.hpp",     "*/crt/host_*.h",        "*/cub/*",   "*/nvtx3/*", "*/thrust/*",
+      "*/cuda/std/*",     "*/nv/target",     "*/cooperative_groups*", "*/nvrtc.h", "*/nvml.h",  "*/curand*.h",
+      "*/vector_types.h", "*/driver_types.h"};
   for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
     if (fnmatch(patterns[i], path, 0) == 0)
       return true;

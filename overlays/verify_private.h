@@ -12,7 +12,7 @@ struct cfs_trial {
   const struct cfs_verify_options *options;
   const cfs_strings *environment;
   const char *folder;
-  struct cfs_test_result *result;                /* name and target are set */
+  struct cfs_test_result *result;               /* name and target are set */
   const struct cfs_verify_toolchain *toolchain; /* of a toolchain test */
 };
 

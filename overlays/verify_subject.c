@@ -57,6 +57,7 @@ static void add_toolchain(cfs_subject *s, const json_t *toolchain)
   strings_of_json(json_object_get(toolchain, "archs"), &archs);
   if (json_is_true(json_object_get(toolchain, "primary"))) {
     strings_of_json(json_object_get(toolchain, "archs"), &s->archs);
+    s->max_ptx = max_ptx ? cfs_strdup(max_ptx) : NULL;
     return;
   }
   const char *target = newest_target(&archs);
@@ -93,6 +94,7 @@ static int ask_ptxas(cfs_subject *s, cfs_error **err)
   if (cfs_probe_ptxas(ptxas, NULL, NULL, &probe, NULL) < 0)
     return 0; /* the tests will say what is wrong with it */
   s->release = cfs_version_release(probe->version);
+  s->max_ptx = cfs_strdup(probe->max_ptx);
   for (size_t i = 0; i < probe->targets.count; i++)
     cfs_strings_add(&s->archs, probe->targets.items[i]);
   return 0;
@@ -121,6 +123,7 @@ void cfs_subject_done(cfs_subject *s)
 {
   free(s->root);
   free(s->release);
+  free(s->max_ptx);
   cfs_strings_done(&s->targets);
   cfs_strings_done(&s->archs);
   for (size_t i = 0; i < s->n_toolchains; i++) {

@@ -114,12 +114,31 @@ static char *in_folder(const struct cfs_trial *t, const char *name)
   return cfs_path_join(t->folder, name);
 }
 
+/* A tool that says it went well has still to show what it made. */
+static bool has_made(struct cfs_trial *t, const char *name)
+{
+  cleanup_free char *path = in_folder(t, name);
+  if (cfs_path_is_file(path))
+    return true;
+  cfs_trial_settle(t, CFS_TEST_FAIL, "the tool reported success and made no %s", name);
+  return false;
+}
+
 static bool headers_are_own(struct cfs_trial *t, const char *depfile)
 {
   cleanup_free char *path = in_folder(t, depfile), *found = cfs_origin_of_headers(t->subject->root, path);
   if (found)
     cfs_trial_settle(t, CFS_TEST_FAIL, "%s", found);
   return !found;
+}
+
+/* An assembler alone makes a face too, when the policy allows it. */
+static bool has_compiler(struct cfs_trial *t)
+{
+  if (has(t, "bin/nvcc"))
+    return true;
+  cfs_trial_settle(t, CFS_TEST_SKIP, "the composition has no compiler (bin/nvcc)");
+  return false;
 }
 
 static bool compile_object(struct cfs_trial *t, const char *source)
@@ -130,17 +149,19 @@ static bool compile_object(struct cfs_trial *t, const char *source)
   start_nvcc(t, &argv);
   add_gencode(t, &argv);
   add_words(&argv, "-MD -MF test.d -c test.cu -o test.o");
-  return cfs_trial_command(t, &argv, NULL) && headers_are_own(t, "test.d");
+  return cfs_trial_command(t, &argv, NULL) && has_made(t, "test.o") && headers_are_own(t, "test.d");
 }
 
 static void run_object(struct cfs_trial *t)
 {
-  if (compile_object(t, plain_source))
+  if (has_compiler(t) && compile_object(t, plain_source))
     cfs_trial_settle(t, CFS_TEST_PASS, "every header from the toolkit");
 }
 
 static void run_cccl(struct cfs_trial *t)
 {
+  if (!has_compiler(t))
+    return;
   if (!has_cccl(t))
     cfs_trial_settle(t, CFS_TEST_SKIP, "the composition has no CCCL (include/cccl)");
   else if (compile_object(t, cccl_source))
@@ -152,7 +173,7 @@ static bool link_program(struct cfs_trial *t, cfs_strings *argv)
 {
   cleanup_free char *output = NULL;
   add_words(argv, "-Xlinker --trace -o program");
-  if (!cfs_trial_command(t, argv, &output))
+  if (!cfs_trial_command(t, argv, &output) || !has_made(t, "program"))
     return false;
   cleanup_free char *found = cfs_origin_of_libraries(t->subject->root, output);
   if (found)
@@ -175,7 +196,7 @@ static char *needed_library(const struct cfs_trial *t, const char *prefix)
 static void run_link(struct cfs_trial *t)
 {
   cfs_strings argv = {0};
-  if (!cfs_trial_write(t, "test.cu", plain_source))
+  if (!has_compiler(t) || !cfs_trial_write(t, "test.cu", plain_source))
     return;
   start_nvcc(t, &argv);
   add_gencode(t, &argv);
@@ -192,7 +213,7 @@ static void run_link(struct cfs_trial *t)
 static void run_shared(struct cfs_trial *t)
 {
   cfs_strings argv = {0};
-  if (!cfs_trial_write(t, "test.cu", plain_source))
+  if (!has_compiler(t) || !cfs_trial_write(t, "test.cu", plain_source))
     return;
   start_nvcc(t, &argv);
   add_gencode(t, &argv);
@@ -211,7 +232,8 @@ static void run_shared(struct cfs_trial *t)
 
 static bool write_pair(struct cfs_trial *t)
 {
-  return cfs_trial_write(t, "caller.cu", caller_source) && cfs_trial_write(t, "device.cu", device_source);
+  return has_compiler(t) && cfs_trial_write(t, "caller.cu", caller_source) &&
+         cfs_trial_write(t, "device.cu", device_source);
 }
 
 static void run_rdc(struct cfs_trial *t)
@@ -241,6 +263,8 @@ static void run_lto(struct cfs_trial *t)
 
 static void run_driver_stub(struct cfs_trial *t)
 {
+  if (!has_compiler(t))
+    return;
   if (!has(t, "lib64/stubs/libcuda.so")) {
     cfs_trial_settle(t, CFS_TEST_SKIP, "the toolkit has no lib64/stubs/libcuda.so");
     return;
@@ -285,6 +309,9 @@ static bool compile_nvrtc(struct cfs_trial *t, const char *library, char **ret_v
   cfs_strings argv = {0};
   if (!cfs_trial_write(t, "test.cu", has_cccl(t) ? nvrtc_source : nvrtc_plain_source))
     return false;
+  /* As `cudafs env` exports it: the NVRTC of 13.0 has no run path, and finds its builtins by this alone. */
+  cfs_strings_add(&argv, "/usr/bin/env");
+  cfs_strings_take(&argv, cfs_format("LD_LIBRARY_PATH=%s/lib64", t->subject->root));
   cfs_strings_add(&argv, t->options->helper);
   cfs_strings_add(&argv, CFS_NVRTC_COMMAND);
   cfs_strings_add(&argv, library);
@@ -312,7 +339,7 @@ static bool assemble(struct cfs_trial *t)
   cfs_strings_take(&argv, in_root(t, "bin/ptxas"));
   cfs_strings_take(&argv, cfs_format("-arch=%s", t->result->target));
   add_words(&argv, "test.ptx -o test.cubin");
-  return cfs_trial_command(t, &argv, NULL);
+  return cfs_trial_command(t, &argv, NULL) && has_made(t, "test.cubin");
 }
 
 static void run_nvrtc(struct cfs_trial *t)
@@ -334,17 +361,30 @@ static void run_nvrtc(struct cfs_trial *t)
   cfs_trial_settle(t, CFS_TEST_PASS, "NVRTC %s, PTX %s, assembled", version, ptx ? ptx : "?");
 }
 
-void cfs_trial_toolchain(struct cfs_trial *t)
+static void assemble_version(struct cfs_trial *t, const char *version)
 {
   cleanup_free char *text = cfs_format(".version %s\n.target %s\n.address_size 64\n.visible .entry k() { ret; }\n",
-                                       t->toolchain->max_ptx, t->result->target);
+                                       version, t->result->target);
   if (cfs_trial_write(t, "test.ptx", text) && assemble(t))
-    cfs_trial_settle(t, CFS_TEST_PASS, "PTX %s assembled", t->toolchain->max_ptx);
+    cfs_trial_settle(t, CFS_TEST_PASS, "PTX %s assembled", version);
+}
+
+static void run_ptxas(struct cfs_trial *t)
+{
+  if (t->subject->max_ptx)
+    assemble_version(t, t->subject->max_ptx);
+  else
+    cfs_trial_settle(t, CFS_TEST_FAIL, "bin/ptxas does not tell which PTX it takes");
+}
+
+void cfs_trial_toolchain(struct cfs_trial *t)
+{
+  assemble_version(t, t->toolchain->max_ptx);
 }
 
 const struct cfs_trial_kind cfs_trial_kinds[] = {
-    {"nvcc-object", run_object, false}, {"nvcc-cccl", run_cccl, false},         {"nvcc-link", run_link, false},
-    {"nvcc-shared", run_shared, false}, {"nvcc-rdc", run_rdc, false},           {"nvcc-lto", run_lto, false},
-    {"nvrtc", run_nvrtc, false},        {"driver-stub", run_driver_stub, true},
+    {"nvcc-object", run_object, false}, {"nvcc-cccl", run_cccl, false}, {"nvcc-link", run_link, false},
+    {"nvcc-shared", run_shared, false}, {"nvcc-rdc", run_rdc, false},   {"nvcc-lto", run_lto, false},
+    {"ptxas", run_ptxas, false},        {"nvrtc", run_nvrtc, false},    {"driver-stub", run_driver_stub, true},
 };
 const size_t cfs_trial_kind_count = sizeof(cfs_trial_kinds) / sizeof(cfs_trial_kinds[0]);

@@ -68,7 +68,7 @@ def booted(root):
     own_group = _own_cgroup(cgroups)
     before = {d for d, _, _ in os.walk(own_group)}
     script = f"""set -e
-        mount --bind {root} {root}; cd {root}
+        mount --rbind {root} {root}; cd {root}
         mount -t proc proc proc; mount -t sysfs sysfs sys; mount -t tmpfs tmpfs run; mount --rbind /dev dev
         mount -t cgroup2 none sys/fs/cgroup
         exec env -i container=unshare PATH={PATH} chroot . /lib/systemd/systemd"""

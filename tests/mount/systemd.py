@@ -49,6 +49,8 @@ def _():
     equal(inside("systemctl", "is-active", "cudafs@default").out.strip(), "active", "state")
     inside("/opt/cuda-virtual/bin/nvcc", "--version", rc=0)
     told = inside("systemd-analyze", "verify", "cudafs@default.service").text
+    # A minimal system has no man, and says so of each Documentation= line.
+    told = "\n".join(line for line in told.splitlines() if "Command 'man " not in line)
     check("cudafs@" not in told, f"systemd-analyze verify:\n{told}")
 
 
