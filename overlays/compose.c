@@ -143,7 +143,10 @@ static int compare_picks(const struct pick *a, const struct pick *b)
     return a->anchored ? -1 : 1;
   if (a->patch_distance != b->patch_distance)
     return a->patch_distance < b->patch_distance ? -1 : 1;
-  return 0; /* the earlier source keeps its place */
+  /* Libraries have no place in the unit to be near to: of those that fit alike the newest is wanted. What
+   * is still equal keeps the order of the sources. */
+  bool versions = !a->part->info->unit && !a->part->info->runtime && a->part->version && b->part->version;
+  return versions ? cfs_version_compare(b->part->version, a->part->version) : 0;
 }
 
 static struct pick pick_part(const struct cfs_composing *in, const cfs_component_info *info, const char *release,
@@ -164,7 +167,8 @@ static struct pick pick_part(const struct cfs_composing *in, const cfs_component
                        .fit = fit_of(in, part, release, compiler),
                        .lacking = compiler && is_lacking(in, part),
                        .anchored = source == anchor,
-                       .patch_distance = labs(patch_of(part->version) - patch_of(anchor_version))};
+                       .patch_distance =
+                           info->unit || info->runtime ? labs(patch_of(part->version) - patch_of(anchor_version)) : 0};
       if (p.fit != FIT_NEVER && (!best.part || compare_picks(&p, &best) < 0))
         best = p;
     }

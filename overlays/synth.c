@@ -51,7 +51,6 @@ static void add_library_links(struct synth *s, const cfs_entry *entry, const cha
     soname = cfs_strdup(name);
   add_link_if_missing(s, folder, soname, name, entry->choice, "the library's SONAME");
   cleanup_free char *plain = cfs_format("%.*s.so", (int)stem, name);
-  cleanup_free char *soname_path = cfs_format("%s%s", folder, soname);
   add_link_if_missing(s, folder, plain, soname, entry->choice, "the name that linkers ask for");
 }
 
