@@ -89,8 +89,13 @@ static void test_only_the_right_tree_is_taken(void **state)
 static void test_a_malformed_id_is_none(void **state)
 {
   (void)state;
-  static const char *const bad[] = {
-      "", "\n", ID, (ID "\n\n"), ("x" ID), "0123\n", "g123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n"};
+  static const char *const bad[] = {"",
+                                    "\n",
+                                    ID,
+                                    (ID "\n\n"),
+                                    ("x" ID),
+                                    "0123\n",
+                                    "g123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n"};
   cfs_routing r = {.id = (char *)(uintptr_t)ID};
   cleanup_close int self = open("tree/bin/nvcc", O_RDONLY | O_CLOEXEC);
   for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

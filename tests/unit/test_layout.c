@@ -19,35 +19,19 @@
 static const struct toy_set all_132 = {"13.2.86", "13.2.86", "13.2.86", "13.2.86", "13.2.86", "13.2.86"};
 static const char image[] = "the dispatcher's bytes";
 
-struct world {
-  char *dir;
-  cfs_tables *tables;
-};
-
 static int make_world(void **state)
 {
-  struct world *w = cfs_zalloc(sizeof(*w));
-  w->dir = toy_dir();
-  w->tables = toy_tables();
-  *state = w;
+  toy_world_make(state);
+  struct toy_world *w = *state;
   cleanup_free char *dir = cfs_path_join(w->dir, "v"), *toolkit = cfs_path_join(w->dir, "cuda-13.0");
   free(toy_venv(dir, &all_132));
   toy_toolkit(toolkit, "13.0.88", NULL);
   return 0;
 }
 
-static int end_world(void **state)
-{
-  struct world *w = *state;
-  toy_remove(w->dir);
-  cfs_tables_free(w->tables);
-  free(w);
-  return 0;
-}
-
 #define BOTH "{\"cudafs\":1,\"sources\":[\"TOY/v\",\"TOY/cuda-13.0\"]}"
 
-static cfs_plan *sealed_plan(struct world *w, const char *text)
+static cfs_plan *sealed_plan(struct toy_world *w, const char *text)
 {
   cfs_plan *plan = toy_plan(w->tables, w->dir, text);
   assert_true(plan->coherent);
@@ -109,7 +93,7 @@ static void test_views(void **state)
 
 static void test_digest_follows_the_composition(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   cfs_plan *a = sealed_plan(w, BOTH), *b = sealed_plan(w, BOTH);
   assert_string_equal(a->digest, b->digest);
   cfs_plan *c = sealed_plan(w, "{\"cudafs\":1,\"sources\":[\"TOY/v\"]}");
@@ -127,7 +111,7 @@ static void test_digest_follows_the_composition(void **state)
 
 static void test_routes(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   cfs_plan *plan = sealed_plan(w, BOTH);
   cleanup_free char *text = cfs_routes_text(plan, w->tables, "ptxas", "/opt/cuda virtual");
   assert_true(cfs_has_prefix(text, "tool ptxas\nid "));
@@ -150,7 +134,7 @@ static void test_routes(void **state)
 
 static void test_tree_takes_every_entry(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   cfs_plan *plan = sealed_plan(w, BOTH);
   cfs_error *err = NULL;
   int fd = cfs_layout_tree(plan, w->tables, "/opt/cuda", image, sizeof(image), &err);
@@ -192,7 +176,7 @@ static void test_json_fields(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_world, end_world)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make_world, toy_world_end)
       TEST(test_face),
       TEST(test_views),
       TEST(test_digest_follows_the_composition),

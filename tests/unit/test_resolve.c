@@ -16,36 +16,13 @@
 static const struct toy_set all_132 = {"13.2.86", "13.2.86", "13.2.86", "13.2.86", "13.2.86", "13.2.86"};
 static const struct toy_set all_130 = {"13.0.88", "13.0.88", "13.0.88", "13.0.96", "13.0.85", "13.0.88"};
 
-struct world {
-  char *dir;
-  cfs_tables *tables;
-};
-
-static int make_world(void **state)
-{
-  struct world *w = cfs_zalloc(sizeof(*w));
-  w->dir = toy_dir();
-  w->tables = toy_tables();
-  *state = w;
-  return 0;
-}
-
-static int end_world(void **state)
-{
-  struct world *w = *state;
-  toy_remove(w->dir);
-  cfs_tables_free(w->tables);
-  free(w);
-  return 0;
-}
-
-static void venv(struct world *w, const char *name, struct toy_set set)
+static void venv(struct toy_world *w, const char *name, struct toy_set set)
 {
   cleanup_free char *dir = cfs_path_join(w->dir, name);
   free(toy_venv(dir, &set));
 }
 
-static cfs_plan *plan_of(struct world *w, const char *text)
+static cfs_plan *plan_of(struct toy_world *w, const char *text)
 {
   return toy_plan(w->tables, w->dir, text);
 }
@@ -56,7 +33,7 @@ static const char *source_of(const cfs_plan *plan, const char *component)
   return c ? c->source->id : NULL;
 }
 
-static void expect_refused(struct world *w, const char *text, const char *code)
+static void expect_refused(struct toy_world *w, const char *text, const char *code)
 {
   cfs_plan *plan = plan_of(w, text);
   assert_false(plan->coherent);
@@ -67,7 +44,7 @@ static void expect_refused(struct world *w, const char *text, const char *code)
   cfs_plan_free(plan);
 }
 
-static void expect_release(struct world *w, const char *text, const char *release)
+static void expect_release(struct toy_world *w, const char *text, const char *release)
 {
   cfs_plan *plan = plan_of(w, text);
   assert_true(plan->coherent);
@@ -77,7 +54,7 @@ static void expect_release(struct world *w, const char *text, const char *releas
 
 static void test_one_whole_venv(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   venv(w, "v", all_132);
   cfs_plan *plan = plan_of(w, "{\"cudafs\":1,\"sources\":[\"TOY/v\"]}");
   assert_true(plan->coherent);
@@ -91,7 +68,7 @@ static void test_one_whole_venv(void **state)
 
 static void test_headers_of_another_release(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   struct toy_set set = all_132;
   set.runtime = "13.0.96";
   venv(w, "v", set);
@@ -107,7 +84,7 @@ static void test_headers_of_another_release(void **state)
 
 static void test_split_compiler_unit(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   struct toy_set set = all_130;
   set.nvvm = "13.2.86";
   venv(w, "v", set);
@@ -120,7 +97,7 @@ static void test_split_compiler_unit(void **state)
 
 static void test_policy_lowers_a_named_problem_only(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   struct toy_set set = all_132;
   set.runtime = "13.0.96";
   venv(w, "v", set);
@@ -135,7 +112,7 @@ static void test_policy_lowers_a_named_problem_only(void **state)
 
 static void test_a_whole_toolkit_beside_a_broken_venv(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   struct toy_set set = all_132;
   set.runtime = "13.0.96";
   venv(w, "v", set);
@@ -154,7 +131,7 @@ static void test_a_whole_toolkit_beside_a_broken_venv(void **state)
 
 static void test_one_release_of_three_sources(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   venv(w, "tools", (struct toy_set){.nvcc = "13.2.86", .crt = "13.2.86", .nvvm = "13.2.86"});
   venv(w, "headers", (struct toy_set){.runtime = "13.2.86", .cccl = "13.2.86"});
   venv(w, "nvrtc", (struct toy_set){.nvrtc = "13.2.86"});
@@ -169,7 +146,7 @@ static void test_one_release_of_three_sources(void **state)
 
 static void test_half_a_toolkit_is_completed(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   cleanup_free char *toolkit = cfs_path_join(w->dir, "cuda-13.2");
   toy_toolkit(toolkit, "13.2.86", "nvvm/");
   expect_refused(w, "{\"cudafs\":1,\"sources\":[\"TOY/cuda-13.2\"]}", "component-missing");
@@ -183,7 +160,7 @@ static void test_half_a_toolkit_is_completed(void **state)
 
 static void test_newest_that_meets_the_wish(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   venv(w, "a", all_130);
   venv(w, "b", all_132);
   expect_release(w, "{\"cudafs\":1,\"sources\":[\"TOY/a\",\"TOY/b\"]}", "13.2");
@@ -194,7 +171,7 @@ static void test_newest_that_meets_the_wish(void **state)
 
 static void test_release_of_torch(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   venv(w, "a", all_130);
   venv(w, "b", all_132);
   toy_write(w->dir, "a/lib/python3.12/site-packages/torch/version.py",
@@ -204,7 +181,7 @@ static void test_release_of_torch(void **state)
 
 static void test_targets_and_consumers(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   venv(w, "v", all_132);
   expect_refused(w, "{\"cudafs\":1,\"sources\":[\"TOY/v\"],\"targets\":[\"sm_107a\"]}", "target-unsupported");
   expect_release(w, "{\"cudafs\":1,\"sources\":[\"TOY/v\"],\"targets\":[\"sm_120f\"],\"consumers\":[\"flashinfer\"]}",
@@ -213,7 +190,7 @@ static void test_targets_and_consumers(void **state)
 
 static void test_wheels_without_a_compiler(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   cleanup_free char *site = cfs_path_join(w->dir, "site");
   cleanup_strings cfs_strings paths = {0};
   toy_tool(site, "nvidia/cuda_nvcc/bin/ptxas", "12.9.86");
@@ -236,7 +213,7 @@ static void test_wheels_without_a_compiler(void **state)
 
 static void test_placeholder_is_named(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   cleanup_free char *site = cfs_path_join(w->dir, "site");
   cleanup_strings cfs_strings none = {0};
   toy_record(site, "nvidia-cuda-nvcc-cu13", "0.0.0a0", &none);
@@ -251,7 +228,7 @@ static void test_placeholder_is_named(void **state)
 
 static void test_files_that_a_record_promises(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   venv(w, "v", all_132);
   cleanup_free char *cicc = cfs_path_join(w->dir, "v/lib/python3.12/site-packages/nvidia/cu13/nvvm/bin/cicc");
   assert_int_equal(unlink(cicc), 0);
@@ -267,7 +244,7 @@ static void test_files_that_a_record_promises(void **state)
 
 static void test_a_tool_copied_over(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   venv(w, "v", all_130);
   /* Of the same size, so that the record does not show it. */
   toy_tool(w->dir, "v/lib/python3.12/site-packages/nvidia/cu13/bin/ptxas", "13.2.86");
@@ -276,7 +253,7 @@ static void test_a_tool_copied_over(void **state)
 
 static void test_omit_and_missing_toolchain(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   venv(w, "v", all_132);
   cfs_plan *plan = plan_of(w, "{\"cudafs\":1,\"sources\":[\"TOY/v\"],\"components\":{\"cuda_nvrtc\":{\"omit\":true}}}");
   assert_true(plan->coherent);
@@ -287,7 +264,7 @@ static void test_omit_and_missing_toolchain(void **state)
 
 static void test_newer_nvrtc_is_left_out(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   struct toy_set set = all_130;
   set.nvrtc = "13.2.86";
   venv(w, "v", set);
@@ -300,7 +277,7 @@ static void test_newer_nvrtc_is_left_out(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_world, end_world)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, toy_world_make, toy_world_end)
       TEST(test_one_whole_venv),
       TEST(test_headers_of_another_release),
       TEST(test_split_compiler_unit),

@@ -21,30 +21,7 @@
 
 static const struct toy_set all_132 = {"13.2.86", "13.2.86", "13.2.86", "13.2.86", "13.2.86", "13.2.86"};
 
-struct world {
-  char *dir;
-  cfs_tables *tables;
-};
-
-static int make_world(void **state)
-{
-  struct world *w = cfs_zalloc(sizeof(*w));
-  w->dir = toy_dir();
-  w->tables = toy_tables();
-  *state = w;
-  return 0;
-}
-
-static int end_world(void **state)
-{
-  struct world *w = *state;
-  toy_remove(w->dir);
-  cfs_tables_free(w->tables);
-  free(w);
-  return 0;
-}
-
-static int read_source(struct world *w, enum cfs_source_kind kind, const char *name, cfs_inventory **ret,
+static int read_source(struct toy_world *w, enum cfs_source_kind kind, const char *name, cfs_inventory **ret,
                        cfs_error **err)
 {
   cleanup_free char *path = cfs_path_join(w->dir, name);
@@ -80,7 +57,7 @@ static void expect_face(const cfs_remap *r, const char *path, const char *face)
 
 static void test_remap_rules(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   cfs_remap *r = NULL;
   assert_int_equal(cfs_remap_load(w->tables->dir, "wheel", &r, NULL), 0);
   expect_face(r, "nvidia/cu13/bin/nvcc", "bin/nvcc");
@@ -113,7 +90,7 @@ static void test_dist_info_names(void **state)
 
 static void test_record_lines(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   toy_write(w->dir, "a-1.0.dist-info/METADATA",
             "Metadata-Version: 2.1\r\nName: A\r\nVersion: 1.0\r\n\r\nVersion: 9\r\n");
   toy_write(w->dir, "a-1.0.dist-info/RECORD",
@@ -139,7 +116,7 @@ static void test_record_lines(void **state)
 
 static void test_venv_and_site_are_the_same(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   cleanup_free char *dir = cfs_path_join(w->dir, "v"), *site = toy_venv(dir, &all_132);
   cfs_inventory *a = NULL;
   assert_int_equal(read_source(w, CFS_SOURCE_ANY, "v", &a, NULL), 0);
@@ -157,7 +134,7 @@ static void test_venv_and_site_are_the_same(void **state)
 
 static void test_hostile_record(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   toy_write(w->dir, "secret", "s");
   cleanup_free char *site = cfs_path_join(w->dir, "site");
   toy_wheels(site, &all_132);
@@ -175,7 +152,7 @@ static void test_hostile_record(void **state)
 
 static void test_two_records_of_one_package(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   cleanup_free char *site = cfs_path_join(w->dir, "site");
   toy_wheels(site, &all_132);
   toy_write(site, "nvidia_nvvm-13.0.88.dist-info/METADATA", "Name: nvidia-nvvm\nVersion: 13.0.88\n\n");
@@ -189,7 +166,7 @@ static void test_two_records_of_one_package(void **state)
 
 static void test_file_of_two_packages(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   cleanup_free char *site = cfs_path_join(w->dir, "site");
   toy_wheels(site, &all_132);
   cleanup_strings cfs_strings paths = {0};
@@ -203,7 +180,7 @@ static void test_file_of_two_packages(void **state)
 
 static void test_toolkit_layouts(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   cleanup_free char *dir = cfs_path_join(w->dir, "cuda-13.2");
   toy_toolkit(dir, "13.2.86", NULL);
   /* The runfile's own form: real folders below targets/, links above, and a link to itself. */
@@ -229,7 +206,7 @@ static void test_toolkit_layouts(void **state)
 
 static void test_a_foreign_nvcc_in_a_toolkit(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   cleanup_free char *dir = cfs_path_join(w->dir, "cuda-13.0");
   toy_toolkit(dir, "13.0.88", NULL);
   toy_tool(dir, "bin/nvcc", "13.2.86");
@@ -241,7 +218,7 @@ static void test_a_foreign_nvcc_in_a_toolkit(void **state)
   cfs_inventory_free(inv);
 }
 
-static void expect_error(struct world *w, enum cfs_source_kind kind, const char *name, const char *why)
+static void expect_error(struct toy_world *w, enum cfs_source_kind kind, const char *name, const char *why)
 {
   cfs_inventory *inv = NULL;
   cfs_error *err = NULL;
@@ -255,7 +232,7 @@ static void expect_error(struct world *w, enum cfs_source_kind kind, const char 
 
 static void test_places_that_are_no_source(void **state)
 {
-  struct world *w = *state;
+  struct toy_world *w = *state;
   toy_write(w->dir, "empty/readme", "");
   toy_write(w->dir, "pure/six-1.16.0.dist-info/RECORD", "six.py,,\n");
   toy_write(w->dir, "file", "");
@@ -270,7 +247,7 @@ static void test_places_that_are_no_source(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-#define TEST(f) cmocka_unit_test_setup_teardown(f, make_world, end_world)
+#define TEST(f) cmocka_unit_test_setup_teardown(f, toy_world_make, toy_world_end)
       TEST(test_remap_rules),
       TEST(test_dist_info_names),
       TEST(test_record_lines),

@@ -263,6 +263,24 @@ cfs_tables *toy_tables(void)
   return tables;
 }
 
+int toy_world_make(void **state)
+{
+  struct toy_world *w = cfs_zalloc(sizeof(*w));
+  w->dir = toy_dir();
+  w->tables = toy_tables();
+  *state = w;
+  return 0;
+}
+
+int toy_world_end(void **state)
+{
+  struct toy_world *w = *state;
+  toy_remove(w->dir);
+  cfs_tables_free(w->tables);
+  free(w);
+  return 0;
+}
+
 static char *with_toy(const char *text, const char *dir)
 {
   cfs_buffer b = {0};

@@ -30,6 +30,14 @@ char *toy_venv(const char *dir, const struct toy_set *set);
 /* A toolkit folder of one release in the runfile layout; without: a face prefix to leave out, or NULL. */
 void toy_toolkit(const char *dir, const char *version, const char *without);
 
+/* What most tests start with: an empty folder and the tables. For cmocka's setup and teardown. */
+struct toy_world {
+  char *dir;
+  cfs_tables *tables;
+};
+int toy_world_make(void **state);
+int toy_world_end(void **state);
+
 /* A manifest made of text, with TOY standing for dir, loaded; and the plan of one. */
 cfs_tables *toy_tables(void);
 cfs_plan *toy_plan(const cfs_tables *tables, const char *dir, const char *manifest_text);
