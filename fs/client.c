@@ -14,6 +14,8 @@
 #include "fs/control.h"
 #include "fs/why.h"
 
+#define ASK_TRIES 5
+
 int cfs_client_ask(const struct cfs_place *place, const struct cfs_control_request *request, const int *fds,
                    int fd_count, struct cfs_control_reply *ret, cfs_state *ret_state)
 {
@@ -21,8 +23,14 @@ int cfs_client_ask(const struct cfs_place *place, const struct cfs_control_reque
   int r = cfs_state_find(place->dev_major, place->dev_minor, place->user, &state);
   if (r < 0)
     return r;
-  cleanup_close int socket = cfs_state_connect(&state);
-  r = socket < 0 ? socket : cfs_control_ask(socket, request, fds, fd_count, ret);
+  /* A keeper that dies while it answers is succeeded by its spare, which can be asked again. */
+  r = -ECONNRESET;
+  for (int tries = 0; r == -ECONNRESET && tries < ASK_TRIES; tries++) {
+    cleanup_close int socket = cfs_state_connect(&state);
+    r = socket < 0 ? socket : cfs_control_ask(socket, request, fds, fd_count, ret);
+    if (r == -EPIPE)
+      r = -ECONNRESET;
+  }
   if (r == -ECONNREFUSED || r == -ENOENT || r == -ECONNRESET)
     r = -ENOTCONN;
   if (ret_state)

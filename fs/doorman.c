@@ -13,6 +13,21 @@
 
 #define PATIENCE (1000 * CFS_MS) /* with a client that connected and says nothing */
 
+void cfs_doorman_dismiss(struct cfs_client *client)
+{
+  int fds[] = {client->socket, client->fds[0], client->fds[1]};
+  for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+    if (fds[i] >= 0)
+      close(fds[i]);
+  *client = CFS_CLIENT_NONE;
+}
+
+void cfs_doorman_dismiss_all(struct cfs_keeper *k)
+{
+  for (size_t i = 0; i < CFS_CLIENTS_MAX; i++)
+    cfs_doorman_dismiss(&k->clients[i]);
+}
+
 void cfs_doorman_accept(struct cfs_keeper *k)
 {
   int socket = accept4(k->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -27,9 +42,9 @@ void cfs_doorman_accept(struct cfs_keeper *k)
     if (k->clients[i].deadline < place->deadline)
       place = &k->clients[i];
   }
-  if (place->socket >= 0)
-    close(place->socket);
-  *place = (struct cfs_client){.socket = socket, .deadline = cfs_now() + PATIENCE};
+  cfs_doorman_dismiss(place);
+  place->socket = socket;
+  place->deadline = cfs_now() + PATIENCE;
 }
 
 static void report_files(const struct cfs_keeper *k, struct cfs_control_reply *reply)
@@ -95,15 +110,15 @@ static void answer_reload(struct cfs_keeper *k, const struct cfs_control_request
   reply->generation = cfs_registry_generation(&k->registry);
 }
 
-static void answer(struct cfs_keeper *k, int socket, const struct cfs_control_request *request, const int fds[2],
+static void answer(struct cfs_keeper *k, const struct cfs_client *client, const struct cfs_control_request *request,
                    struct cfs_control_reply *reply)
 {
   if (request->verb == CFS_CONTROL_STATUS)
     answer_status(k, reply);
-  else if (!cfs_control_may_change(socket))
+  else if (!cfs_control_may_change(client->socket))
     reply->error = -EACCES;
   else if (request->verb == CFS_CONTROL_RELOAD)
-    answer_reload(k, request, fds, reply);
+    answer_reload(k, request, client->fds, reply);
   else if (request->verb == CFS_CONTROL_SETTLE)
     cfs_keeper_end_helpers(k);
   else
@@ -113,18 +128,12 @@ static void answer(struct cfs_keeper *k, int socket, const struct cfs_control_re
 void cfs_doorman_answer(struct cfs_keeper *k, struct cfs_client *client)
 {
   struct cfs_control_request request;
-  cleanup_close int socket = TAKE_FD(client->socket);
-  int fds[2];
-  int r = cfs_control_receive(socket, &request, fds);
-  cleanup_close int first = fds[0];
-  cleanup_close int second = fds[1];
-  if (r < 0)
-    return; /* not a peer of ours, or one that went away */
   cleanup_free struct cfs_control_reply *reply = calloc(1, sizeof(*reply));
-  if (!reply)
-    return;
-  reply->magic = CFS_CONTROL_MAGIC;
-  answer(k, socket, &request, fds, reply);
-  cfs_control_send(socket, reply);
-  (void)first, (void)second;
+  int r = reply ? cfs_control_receive(client->socket, &request, client->fds) : -ENOMEM;
+  if (r == 0) {
+    reply->magic = CFS_CONTROL_MAGIC;
+    answer(k, client, &request, reply);
+    cfs_control_send(client->socket, reply);
+  }
+  cfs_doorman_dismiss(client); /* also one that is no peer of ours, or went away */
 }

@@ -36,9 +36,7 @@ void cfs_keeper_close_private(struct cfs_keeper *k)
     close(k->worker_ready);
   if (k->lock >= 0)
     close(k->lock);
-  for (size_t i = 0; i < CFS_CLIENTS_MAX; i++)
-    if (k->clients[i].socket >= 0)
-      close(k->clients[i].socket);
+  cfs_doorman_dismiss_all(k);
 }
 
 /* A child that uses the mount like any other program: it must hold nothing of the keeper, least of all the
@@ -240,7 +238,7 @@ static void tend_clients(struct cfs_keeper *k, const struct pollfd *polled)
     if (polled[i].revents)
       cfs_doorman_answer(k, c);
     else if (cfs_now() > c->deadline)
-      close(TAKE_FD(c->socket));
+      cfs_doorman_dismiss(c);
   }
 }
 
@@ -435,7 +433,7 @@ int cfs_keeper_run(const struct cfs_keeper_setup *setup)
       .lock = -1,
   };
   for (size_t i = 0; i < CFS_CLIENTS_MAX; i++)
-    k.clients[i].socket = -1;
+    k.clients[i] = CFS_CLIENT_NONE;
   k.result = begin(&k);
   if (k.result == 0)
     cfs_nursery_start(&k);

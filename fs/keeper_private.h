@@ -19,10 +19,15 @@
 
 #define CFS_MS UINT64_C(1000000)
 
+/* All that a client has opened here stands in it, so that children forked while it is being answered can
+ * close it: a copy left in one of them would keep the client waiting after the keeper's death. */
 struct cfs_client {
   int socket; /* -1: free */
+  int fds[2];
   uint64_t deadline;
 };
+
+#define CFS_CLIENT_NONE ((struct cfs_client){.socket = -1, .fds = {-1, -1}})
 
 /* How many workers died while they held this request. */
 struct cfs_death {
@@ -53,7 +58,7 @@ struct cfs_keeper {
 
   int lock; /* who holds it is the keeper */
   pid_t spare;
-  uint64_t spare_due;
+  uint64_t spare_due, succession;
   pid_t prober, warmer;
   struct cfs_client clients[CFS_CLIENTS_MAX];
   bool announced, stopping, done;
@@ -78,6 +83,8 @@ void cfs_spare_end(struct cfs_keeper *k);
 /* doorman.c */
 void cfs_doorman_accept(struct cfs_keeper *k);
 void cfs_doorman_answer(struct cfs_keeper *k, struct cfs_client *client);
+void cfs_doorman_dismiss(struct cfs_client *client);
+void cfs_doorman_dismiss_all(struct cfs_keeper *k);
 
 /* keeper.c */
 void cfs_keeper_close_private(struct cfs_keeper *k); /* in a child: what only the keeper itself uses */

@@ -34,7 +34,8 @@ struct cfs_shared {
   _Atomic uint64_t taken; /* requests read from the kernel */
   _Atomic uint64_t restarts;
   _Atomic pid_t keeper, worker;
-  _Atomic pid_t spares[2]; /* two only while one replaces the other */
+  _Atomic pid_t spares[2];     /* two only while one replaces the other */
+  _Atomic uint64_t succession; /* a spare that is older than this does not know the present trees */
   struct cfs_shared_thread threads[CFS_THREADS_MAX];
   _Atomic uint64_t poisoned[CFS_POISONED_MAX]; /* requests that killed worker after worker: answered EIO */
   _Atomic int64_t generation_lookups[CFS_GENERATIONS_MAX];

@@ -65,6 +65,12 @@ static void end_stranger(pid_t pid, const char *name)
 
 static void take_over(struct cfs_keeper *k)
 {
+  uint64_t present = atomic_load(&k->shared->succession);
+  if (k->succession < present)
+    _exit(1);
+  /* Two steps: a keeper that died in the middle of a replacement may have left a spare that is one ahead. */
+  k->succession = (k->succession > present ? k->succession : present) + 2;
+  atomic_store(&k->shared->succession, k->succession);
   prctl(PR_SET_NAME, "cudafs-keeper");
   for (size_t i = 0; i < 2; i++) {
     pid_t other = atomic_exchange(&k->shared->spares[i], 0);
@@ -85,9 +91,7 @@ static _Noreturn void become_spare(struct cfs_keeper *k)
 {
   prctl(PR_SET_NAME, SPARE_NAME);
   setpgid(0, 0); /* a terminal's signals are for the keeper */
-  for (size_t i = 0; i < CFS_CLIENTS_MAX; i++)
-    if (k->clients[i].socket >= 0)
-      close(TAKE_FD(k->clients[i].socket));
+  cfs_doorman_dismiss_all(k);
   if (k->worker_ready >= 0)
     close(TAKE_FD(k->worker_ready));
   k->worker = k->spare = k->warmer = k->prober = 0;
@@ -97,11 +101,13 @@ static _Noreturn void become_spare(struct cfs_keeper *k)
   _exit(cfs_keeper_live(k) < 0);
 }
 
-static pid_t fork_spare(struct cfs_keeper *k, size_t place)
+static pid_t fork_spare(struct cfs_keeper *k, size_t place, uint64_t succession)
 {
   pid_t pid = fork();
-  if (pid == 0)
+  if (pid == 0) {
+    k->succession = succession;
     become_spare(k);
+  }
   if (pid > 0)
     atomic_store(&k->shared->spares[place], pid);
   return pid > 0 ? pid : 0;
@@ -120,7 +126,7 @@ void cfs_spare_start(struct cfs_keeper *k)
 {
   if (k->spare || k->stopping || k->done || !k->announced || cfs_now() < k->spare_due)
     return;
-  k->spare = fork_spare(k, 0);
+  k->spare = fork_spare(k, 0, k->succession);
   k->spare_due = cfs_now() + RESPAWN_DELAY;
 }
 
@@ -129,7 +135,9 @@ void cfs_spare_replace(struct cfs_keeper *k)
   pid_t old = k->spare;
   /* The new one first: at no moment is there none. Whoever inherits ends the other. */
   k->spare = 0;
-  pid_t new = fork_spare(k, 1);
+  pid_t new = fork_spare(k, 1, k->succession + 1);
+  k->succession++;
+  atomic_store(&k->shared->succession, k->succession);
   end_child(old);
   atomic_store(&k->shared->spares[0], new);
   atomic_store(&k->shared->spares[1], 0);

@@ -458,7 +458,7 @@ def kill_all(s):
 def test_keeper_killed(lab):
     lab.fill(10, 100)
     lab.mount()
-    assert wait_for(lambda: lab.status()["spare"])
+    assert wait_for(lambda: lab.status()["spare"]), lab.status()
     first = lab.status()
     readers = Readers(lab.mnt, read_all(lab.source))
     for i in range(20):
@@ -475,12 +475,13 @@ def test_keeper_killed(lab):
     assert s["keeper"] != first["keeper"] and s["label"] == "first", s
     lab.run("reload", "-l", "two", lab.source, lab.mnt)
     os.kill(lab.status()["keeper"], signal.SIGKILL)
-    assert wait_for(lambda: lab.status()["spare"])
+    assert wait_for(lambda: lab.status()["spare"]), lab.status()
     assert lab.status()["generation"] == 2 and lab.status()["label"] == "two"
     assert read_all(lab.mnt) == read_all(lab.source)
     s = lab.status()
     lab.umount()
-    assert wait_for(lambda: not any(alive(s[n]) for n in ("keeper", "worker", "spare")))
+    left = [n for n in ("keeper", "worker", "spare") if not wait_for(lambda n=n: not alive(s[n]))]
+    assert not left, (left, s)
     print(f"    {s['restarts']} restarts, {readers.reads} reads", end=" ")
 
 
