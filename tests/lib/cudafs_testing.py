@@ -189,7 +189,7 @@ def reachable():
     shutil.copytree(os.path.join(SOURCE, "manifests", "data"), copy + "/data")
     build = os.path.dirname(os.path.dirname(program()))
     shutil.copy(program(), copy)
-    shutil.copy(build + "/overlays/dispatch/cudafs-dispatch", copy)
+    shutil.copy(build + "/overlays/dispatch/dispatch", copy)
     os.environ.update(CUDAFS_BIN=copy + "/cudafs", CUDAFS_DATA=copy + "/data", CUDAFS_DISPATCH=copy + "/cudafs-dispatch")
     run(["chmod", "-R", "a+rX", copy], rc=0)
     as_user([program(), "--version"], rc=0)
