@@ -18,19 +18,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-
-/* Sanitizers bring system calls and log files of their own. */
-#if defined(__has_feature)
-#define HAS_FEATURE(x) __has_feature(x)
-#else
-#define HAS_FEATURE(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || HAS_FEATURE(address_sanitizer) || \
-    HAS_FEATURE(thread_sanitizer)
-enum { INSTRUMENTED = true };
-#else
-enum { INSTRUMENTED = false };
-#endif
+#include "base/sanitizer.h"
 
 static const int allowed[] = {
     SCMP_SYS(read),
@@ -109,7 +97,7 @@ static int export_filter(scmp_filter_ctx ctx, cfs_sandbox *s)
 int cfs_sandbox_prepare(cfs_sandbox *s)
 {
   *s = (cfs_sandbox){0};
-  if (INSTRUMENTED)
+  if (CFS_INSTRUMENTED)
     return 0;
   /* An error, not death: a libc that needs a call we did not think of must not turn into a crash loop. */
   scmp_filter_ctx ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
@@ -176,7 +164,7 @@ void cfs_sandbox_enter_worker(const cfs_sandbox *s)
 {
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   keep_capabilities(CAP(CAP_DAC_READ_SEARCH));
-  if (!INSTRUMENTED)
+  if (!CFS_INSTRUMENTED)
     deny_changes();
   struct sock_fprog program = {.len = s->length, .filter = s->filter};
   if (s->length)

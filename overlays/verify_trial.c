@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/sanitizer.h"
 #include "overlays/child.h"
 #include "overlays/verify_private.h"
 
@@ -20,13 +21,6 @@ enum {
 };
 static const uint64_t helper_address_space = UINT64_C(8) << 30;
 static const uint64_t file_size_limit = UINT64_C(1) << 30;
-
-/* The sanitizers reserve terabytes of address space. */
-#if defined(__SANITIZE_ADDRESS__)
-enum { LIMIT_ADDRESS_SPACE = 0 };
-#else
-enum { LIMIT_ADDRESS_SPACE = 1 };
-#endif
 
 void cfs_trial_settle(struct cfs_trial *t, enum cfs_test_status status, const char *format, ...)
 {
@@ -110,7 +104,7 @@ bool cfs_trial_helper(struct cfs_trial *t, cfs_strings *argv, char **ret_output)
   return run(t, argv,
              &(struct cfs_child_limits){.timeout_s = HELPER_SECONDS,
                                         .cpu_s = HELPER_CPU_SECONDS,
-                                        .address_space = LIMIT_ADDRESS_SPACE ? helper_address_space : 0,
+                                        .address_space = !CFS_INSTRUMENTED ? helper_address_space : 0,
                                         .file_size = file_size_limit},
              ret_output);
 }

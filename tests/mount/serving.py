@@ -615,7 +615,9 @@ def test_daemon_is_detached(lab):
     with open(f"/proc/{s['worker']}/status") as f:
         text = f.read()
     assert re.search(r"NoNewPrivs:\s+1", text)
-    assert "san" in SERVE or re.search(r"Seccomp:\s+2", text), text
+    with open(SERVE, "rb") as f:
+        instrumented = b"__asan_init" in f.read()  # a sanitizer needs system calls that the filter forbids
+    assert instrumented or re.search(r"Seccomp:\s+2", text), text
 
 
 def main():
