@@ -104,7 +104,7 @@ bool cfs_trial_helper(struct cfs_trial *t, cfs_strings *argv, char **ret_output)
   return run(t, argv,
              &(struct cfs_child_limits){.timeout_s = HELPER_SECONDS,
                                         .cpu_s = HELPER_CPU_SECONDS,
-                                        .address_space = !CFS_INSTRUMENTED ? helper_address_space : 0,
+                                        .address_space = CFS_INSTRUMENTED ? 0 : helper_address_space,
                                         .file_size = file_size_limit},
              ret_output);
 }

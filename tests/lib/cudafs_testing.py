@@ -632,7 +632,7 @@ CCCL = """#include <cuda/std/type_traits>
 #include <cuda_runtime.h>
 __global__ void k(int *p) { p[0] = cuda::std::is_same<int, int>::value; }
 """
-CUB = """#include <cub/cub.cuh>
+CUB = """#include <cub/block/block_reduce.cuh>
 __global__ void sum(const int *in, int *out) {
   using Reduce = cub::BlockReduce<int, 128>;
   __shared__ typename Reduce::TempStorage storage;
