@@ -10,9 +10,13 @@ _cudafs()
   if [[ $cur == -* ]]; then
     local options="--help"
     case $command in
-      mount) options+=" -f -o" ;;
-      status | scan | plan | verify | explain) options+=" --json" ;;
-      doctor) options+=" --json --for" ;;
+      mount) options+=" --foreground --options --quiet" ;;
+      umount) options+=" --lazy" ;;
+      reload) options+=" --now --wait --json" ;;
+      plan) options+=" --files --json" ;;
+      verify) options+=" --target --keep --json" ;;
+      doctor) options+=" --for --json" ;;
+      status | scan | explain | env) options+=" --json" ;;
     esac
     COMPREPLY=($(compgen -W "$options" -- "$cur"))
     return
