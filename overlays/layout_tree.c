@@ -107,6 +107,9 @@ static void ask_for_warmth(struct planting *p)
 int cfs_layout_tree(const cfs_plan *plan, const cfs_tables *tables, const char *mountpoint, const void *dispatcher,
                     size_t dispatcher_size, cfs_error **err)
 {
+  if (strpbrk(mountpoint, "\r\n")) /* the dispatchers' trailer is lines */
+    return cfs_error_set(err, CFS_INVALID, EINVAL, mountpoint, "mount at a folder of another name",
+                         "its name holds a line break");
   struct planting p = {plan, tables, mountpoint, dispatcher, dispatcher_size, cfs_tree_builder_new(), {0}};
   if (!p.builder)
     return cfs_error_set(err, CFS_FAILED, ENOMEM, "the tree", NULL, "out of memory");
