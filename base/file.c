@@ -45,8 +45,9 @@ int cfs_file_read(const char *path, size_t limit, char **ret_data, size_t *ret_s
   return 0;
 }
 
-static int write_all(int fd, const char *data, size_t size)
+int cfs_write_all(int fd, const void *bytes, size_t size)
 {
+  const char *data = bytes;
   while (size) {
     ssize_t n = write(fd, data, size);
     if (n < 0 && errno == EINTR)
@@ -65,7 +66,7 @@ int cfs_file_write(const char *path, const void *data, size_t size)
   cleanup_close int fd = mkostemp(temporary, O_CLOEXEC);
   if (fd < 0)
     return -errno;
-  int r = write_all(fd, data, size);
+  int r = cfs_write_all(fd, data, size);
   if (r == 0 && fchmod(fd, 0644) < 0)
     r = -errno;
   if (r == 0 && rename(temporary, path) < 0)

@@ -13,6 +13,9 @@ int cfs_file_read(const char *path, size_t limit, char **ret_data, size_t *ret_s
  * the new file and never a part. Returns 0 or a negative errno. */
 int cfs_file_write(const char *path, const void *data, size_t size);
 
+/* write(2) until all is written. Returns 0 or a negative errno. */
+int cfs_write_all(int fd, const void *data, size_t size);
+
 bool cfs_path_exists(const char *path);
 bool cfs_path_is_dir(const char *path);
 bool cfs_path_is_file(const char *path);

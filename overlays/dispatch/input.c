@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/strings.h"
 
@@ -30,26 +31,12 @@ static int named_descriptor(const char *path)
   return -1;
 }
 
-static int write_all(int fd, const char *data, size_t size)
-{
-  while (size) {
-    ssize_t n = write(fd, data, size);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0)
-      return -errno;
-    data += n;
-    size -= (size_t)n;
-  }
-  return 0;
-}
-
 int cfs_input_memory(const void *data, size_t size)
 {
   cleanup_close int fd = memfd_create("cudafs", 0);
   if (fd < 0)
     return -errno;
-  int r = write_all(fd, data, size);
+  int r = cfs_write_all(fd, data, size);
   if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
     r = -errno;
   return r < 0 ? r : TAKE_FD(fd);
@@ -70,7 +57,7 @@ static int keep_pipe(int fd)
       return -errno;
     if (n == 0)
       break;
-    int r = write_all(memory, chunk, (size_t)n);
+    int r = cfs_write_all(memory, chunk, (size_t)n);
     if (r < 0)
       return r;
   }
