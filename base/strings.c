@@ -114,3 +114,23 @@ void cfs_buffer_done(cfs_buffer *b)
   free(b->data);
   *b = (cfs_buffer){0};
 }
+
+char *cfs_shell_quote(const char *word)
+{
+  cfs_buffer b = {0};
+  cfs_buffer_text(&b, "'");
+  for (; *word; word++) {
+    if (*word == '\'')
+      cfs_buffer_text(&b, "'\\''");
+    else
+      cfs_buffer_add(&b, word, 1);
+  }
+  cfs_buffer_text(&b, "'");
+  return b.data;
+}
+
+char *cfs_shell_word(const char *word)
+{
+  static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%^";
+  return *word && word[strspn(word, plain)] == '\0' ? cfs_strdup(word) : cfs_shell_quote(word);
+}

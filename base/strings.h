@@ -26,6 +26,11 @@ void cfs_strings_done(cfs_strings *s);
 bool cfs_has_prefix(const char *s, const char *prefix);
 bool cfs_has_suffix(const char *s, const char *suffix);
 
+/* The word between single quotes, as every shell reads it back. The caller owns the result. */
+char *cfs_shell_quote(const char *word);
+/* Likewise, but as it is when no shell would touch it. */
+char *cfs_shell_word(const char *word);
+
 /* A growing byte buffer that is always NUL-terminated. Zero-initialised is empty (data NULL). */
 typedef struct cfs_buffer {
   char *data;

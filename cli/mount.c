@@ -49,7 +49,8 @@ static int check_empty(const char *path, const char *options)
 /* Is there something that can be mounted on? Costs nothing, so it comes before reading the sources. */
 static int check_mountpoint(const char *path, const char *options, enum cfs_mount_state *ret_state)
 {
-  cleanup_free char *root = NULL, *mkdir_command = cfs_format("make it first: mkdir -p %s", path);
+  cleanup_free char *root = NULL, *word = cfs_shell_word(path);
+  cleanup_free char *mkdir_command = cfs_format("make it first: mkdir -p %s", word);
   int r = cfs_mount_probe(path, ret_state, &root);
   bool inside = root && strcmp(root, path) != 0;
   if (r == -ENOENT)

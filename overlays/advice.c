@@ -69,7 +69,8 @@ static void advise_target_folder(const cfs_inventory *source, const cfs_release_
     if (!cfs_strings_has(&all, components->items[i]))
       cfs_strings_add(&all, components->items[i]);
   cleanup_free char *pins = pinned(release, &all);
-  cfs_strings_take(fix, cfs_format("python3 -m pip install --target '%s' --upgrade --no-deps %s", source->path, pins));
+  cleanup_free char *path = cfs_shell_quote(source->path);
+  cfs_strings_take(fix, cfs_format("python3 -m pip install --target %s --upgrade --no-deps %s", path, pins));
 }
 
 static void advise_new_environment(const cfs_release_info *release, const cfs_strings *components, cfs_strings *fix)
@@ -82,6 +83,20 @@ static void advise_new_environment(const cfs_release_info *release, const cfs_st
                                    release->release, release->release, pins));
   cfs_strings_take(
       fix, cfs_format("then add \"$HOME/.local/share/cudafs/cuda-%s\" (written out) to \"sources\"", release->release));
+}
+
+static void advise_environment(const cfs_inventory *source, const cfs_release_info *release,
+                               const cfs_strings *components, const char *pins, cfs_strings *fix)
+{
+  cleanup_free char *python = cfs_shell_quote(source->python);
+  bool uv = source->installer && strcmp(source->installer, "uv") == 0;
+  bool force = must_force(source, release, components);
+  if (uv)
+    cfs_strings_take(
+        fix, cfs_format("uv pip install --python %s %s--no-deps %s", python, force ? "--reinstall " : "", pins));
+  else
+    cfs_strings_take(fix,
+                     cfs_format("%s -m pip install %s--no-deps %s", python, force ? "--force-reinstall " : "", pins));
 }
 
 void cfs_advice_install(const cfs_tables *tables, const cfs_inventory *source, const char *release,
@@ -100,12 +115,21 @@ void cfs_advice_install(const cfs_tables *tables, const cfs_inventory *source, c
     return;
   if (!source || source->kind != CFS_SOURCE_SITE_PACKAGES)
     advise_new_environment(info, components, fix);
-  else if (source->python && source->installer && strcmp(source->installer, "uv") == 0)
-    cfs_strings_take(fix, cfs_format("uv pip install --python '%s' %s--no-deps %s", source->python,
-                                     must_force(source, info, components) ? "--reinstall " : "", pins));
   else if (source->python)
-    cfs_strings_take(fix, cfs_format("'%s' -m pip install %s--no-deps %s", source->python,
-                                     must_force(source, info, components) ? "--force-reinstall " : "", pins));
+    advise_environment(source, info, components, pins, fix);
   else
     advise_target_folder(source, info, components, fix);
+}
+
+void cfs_advice_reinstall(const cfs_inventory *source, const char *package, const char *version, cfs_strings *fix)
+{
+  cleanup_free char *python = source->python ? cfs_shell_quote(source->python) : NULL;
+  if (!python)
+    cfs_strings_take(fix, cfs_format("reinstall %s %s into %s", package, version, source->path));
+  else if (source->installer && strcmp(source->installer, "uv") == 0)
+    cfs_strings_take(fix,
+                     cfs_format("uv pip install --python %s --reinstall --no-deps '%s==%s'", python, package, version));
+  else
+    cfs_strings_take(fix,
+                     cfs_format("%s -m pip install --force-reinstall --no-deps '%s==%s'", python, package, version));
 }

@@ -12,4 +12,7 @@
 void cfs_advice_install(const cfs_tables *tables, const cfs_inventory *source, const char *release,
                         const cfs_strings *components, cfs_strings *fix);
 
+/* Adds the command that puts one package of a wheel source back as its record says. */
+void cfs_advice_reinstall(const cfs_inventory *source, const char *package, const char *version, cfs_strings *fix);
+
 #endif

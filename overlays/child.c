@@ -161,34 +161,14 @@ int cfs_child_run(const struct cfs_child *child, struct cfs_child_result *ret)
   return r;
 }
 
-static bool is_plain(const char *word)
-{
-  return *word &&
-         word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%^")] == '\0';
-}
-
-static void add_word(cfs_buffer *b, const char *word)
-{
-  if (is_plain(word)) {
-    cfs_buffer_text(b, word);
-    return;
-  }
-  cfs_buffer_text(b, "'");
-  for (; *word; word++)
-    if (*word == '\'')
-      cfs_buffer_text(b, "'\\''");
-    else
-      cfs_buffer_add(b, word, 1);
-  cfs_buffer_text(b, "'");
-}
-
 char *cfs_command_text(const cfs_strings *argv)
 {
   cleanup_buffer cfs_buffer b = {0};
   for (size_t i = 0; i < argv->count; i++) {
     if (i)
       cfs_buffer_text(&b, " ");
-    add_word(&b, argv->items[i]);
+    cleanup_free char *word = cfs_shell_word(argv->items[i]);
+    cfs_buffer_text(&b, word);
   }
   cfs_buffer_text(&b, "");
   return TAKE_PTR(b.data);

@@ -138,22 +138,14 @@ char *cfs_layout_env(const char *mountpoint)
 {
   cfs_buffer b = {0};
   static const char *const roots[] = {"CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDAToolkit_ROOT", "CUDA_TOOLKIT_ROOT"};
-  cleanup_buffer cfs_buffer quoted = {0};
-  cfs_buffer_text(&quoted, "'");
-  for (const char *p = mountpoint; *p; p++) {
-    if (*p == '\'')
-      cfs_buffer_text(&quoted, "'\\''");
-    else
-      cfs_buffer_add(&quoted, p, 1);
-  }
-  cfs_buffer_text(&quoted, "'");
+  cleanup_free char *quoted = cfs_shell_quote(mountpoint);
   for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++)
-    cfs_buffer_format(&b, "export %s=%s\n", roots[i], quoted.data);
-  cfs_buffer_format(&b, "export CUDACXX=%s/bin/nvcc\n", quoted.data);
-  cfs_buffer_format(&b, "export PATH=%s/bin:\"$PATH\"\n", quoted.data);
-  cfs_buffer_format(&b, "export LD_LIBRARY_PATH=%s/lib64\"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\n", quoted.data);
-  cfs_buffer_format(&b, "export TRITON_PTXAS_PATH=%s/bin/ptxas\n", quoted.data);
-  cfs_buffer_format(&b, "export TRITON_PTXAS_BLACKWELL_PATH=%s/bin/ptxas\n", quoted.data);
-  cfs_buffer_format(&b, "export XLA_FLAGS=--xla_gpu_cuda_data_dir=%s\"${XLA_FLAGS:+ $XLA_FLAGS}\"\n", quoted.data);
+    cfs_buffer_format(&b, "export %s=%s\n", roots[i], quoted);
+  cfs_buffer_format(&b, "export CUDACXX=%s/bin/nvcc\n", quoted);
+  cfs_buffer_format(&b, "export PATH=%s/bin:\"$PATH\"\n", quoted);
+  cfs_buffer_format(&b, "export LD_LIBRARY_PATH=%s/lib64\"${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\"\n", quoted);
+  cfs_buffer_format(&b, "export TRITON_PTXAS_PATH=%s/bin/ptxas\n", quoted);
+  cfs_buffer_format(&b, "export TRITON_PTXAS_BLACKWELL_PATH=%s/bin/ptxas\n", quoted);
+  cfs_buffer_format(&b, "export XLA_FLAGS=--xla_gpu_cuda_data_dir=%s\"${XLA_FLAGS:+ $XLA_FLAGS}\"\n", quoted);
   return b.data;
 }

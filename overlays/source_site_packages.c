@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "overlays/advice.h"
 #include "overlays/dist_info.h"
 #include "overlays/remap.h"
 #include "overlays/source.h"
@@ -147,16 +148,7 @@ static void report_losses(struct reading *r, const cfs_part *part, struct losses
       "%s %s is not what its RECORD says: %zu file(s) missing, %zu of another size, %zu unreadable, %zu outside the "
       "folder; the first is %s",
       part->package, part->package_version, lost->missing, lost->altered, lost->foreign, lost->hostile, lost->example);
-  const char *tool = r->inv->installer && strcmp(r->inv->installer, "uv") == 0 ? "uv pip install --reinstall" : NULL;
-  if (r->inv->python && tool)
-    cfs_strings_take(&p->fix, cfs_format("uv pip install --python %s --reinstall --no-deps '%s==%s'", r->inv->python,
-                                         part->package, part->package_version));
-  else if (r->inv->python)
-    cfs_strings_take(&p->fix, cfs_format("%s -m pip install --force-reinstall --no-deps '%s==%s'", r->inv->python,
-                                         part->package, part->package_version));
-  else
-    cfs_strings_take(&p->fix,
-                     cfs_format("reinstall %s %s into %s", part->package, part->package_version, r->inv->path));
+  cfs_advice_reinstall(r->inv, part->package, part->package_version, &p->fix);
   free(lost->example);
 }
 
@@ -288,7 +280,7 @@ static void report_shared_files(cfs_inventory *inv)
     cfs_problem *p = cfs_problems_add(&inv->problems, "ownership-conflict", CFS_WARNING, b->info->name,
                                       "%s belongs to both %s %s and %s %s", all[i].path, a->package, a->package_version,
                                       b->package, b->package_version);
-    cfs_strings_take(&p->fix, cfs_format("uninstall the one that is not wanted, then reinstall the other"));
+    cfs_strings_add(&p->fix, "uninstall the one that is not wanted, then reinstall the other");
     return; /* one report names the pair; hundreds would hide it */
   }
 }
