@@ -108,6 +108,9 @@ static int take_short(struct parse *p, const char *word)
 
 static int take(struct parse *p, const char *word, bool *ended, cfs_strings *ret)
 {
+  /* An unset variable in a script must not come to mean the working directory. */
+  if (!*word)
+    return invalid(p, NULL, "an empty word stands where a path is wanted");
   if (*ended || word[0] != '-' || word[1] == '\0') {
     cfs_strings_add(ret, word);
     return -1;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "base/file.h"
@@ -94,6 +96,21 @@ static int compare_with_present(const struct request *q, const cfs_build *build)
   return code;
 }
 
+/* A source that was written to between reading and mounting is not the one that was judged. */
+static int check_sources_stayed(const char *mountpoint)
+{
+  struct cfs_status status = {0};
+  int code = 0;
+  if (cfs_status_read(mountpoint, &status) == 0 && status.drift_count) {
+    code = cfs_report_format(
+        CFS_FAILED, status.drift[0] ? status.drift[0] : mountpoint, "mount again when nothing writes to the sources",
+        "%llu source file(s) changed while they were being mounted", (unsigned long long)status.drift_count);
+    cfs_umount(mountpoint, true, NULL);
+  }
+  cfs_status_done(&status);
+  return code;
+}
+
 static int serve(const struct request *q, const cfs_build *build)
 {
   if (!q->quiet)
@@ -101,6 +118,8 @@ static int serve(const struct request *q, const cfs_build *build)
   if (!q->quiet && q->foreground)
     printf("mounting CUDA %s on %s\n", build->plan->release, q->mountpoint);
   int code = cfs_mounting_serve(build, &(struct cfs_mounting){q->mountpoint, q->options, q->foreground});
+  if (code == 0 && !q->foreground)
+    code = check_sources_stayed(q->mountpoint);
   if (code == 0 && !q->quiet && !q->foreground)
     printf("mounted CUDA %s on %s\n", build->plan->release, q->mountpoint);
   return code;
@@ -130,6 +149,11 @@ static int run_request(struct request *q, const cfs_strings *words)
   q->mountpoint = cfs_session_absolute(words->items[words->count - 1]);
   if (q->options && cfs_mount_options_check(q->options, &why) < 0)
     return cfs_report_format(CFS_INVALID, "mount: -o", "see cudafs mount --help", "%s", why ? why : "invalid");
+  /* Held until this process has mounted: a second one then sees the mount, and adds none on top. What cannot
+   * be opened is reported by the look that follows. */
+  cleanup_close int lock = open(q->mountpoint, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  while (lock >= 0 && flock(lock, LOCK_EX) < 0 && errno == EINTR)
+    ;
   int code = check_mountpoint(q->mountpoint, q->options, &state);
   if (code >= 0)
     return code;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "cli/command.h"
@@ -136,6 +138,11 @@ static int scan(const cfs_strings *words, bool json)
   cfs_error *err = NULL;
   if (cfs_tables_load(&tables, &err) < 0)
     return cfs_report(err);
+  for (size_t i = 0; i < words->count; i++)
+    if (access(words->items[i], F_OK) < 0) {
+      cfs_tables_free(tables);
+      return cfs_report_format(CFS_FAILED, words->items[i], "correct the path", "%s", strerror(errno));
+    }
   struct cfs_found *found = NULL;
   size_t n = 0;
   cfs_scan((const char *const *)words->items, words->count, &found, &n);

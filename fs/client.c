@@ -33,6 +33,8 @@ int cfs_client_ask(const struct cfs_place *place, const struct cfs_control_reque
   }
   if (r == -ECONNREFUSED || r == -ENOENT || r == -ECONNRESET)
     r = -ENOTCONN;
+  if (r == -EAGAIN)
+    r = -ETIMEDOUT;
   if (ret_state)
     *ret_state = state;
   else

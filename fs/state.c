@@ -10,12 +10,15 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "fs/serve.h"
+
+enum { ANSWER_SECONDS = 10 };
 
 static const char *const file_names[] = {"state", "label", "control", "state.new", "label.new"};
 
@@ -232,6 +235,10 @@ int cfs_state_connect(const cfs_state *s)
   cleanup_close int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (fd < 0)
     return -errno;
+  /* A stopped keeper accepts by its backlog and never answers: nobody waits for it for ever. */
+  const struct timeval patience = {.tv_sec = ANSWER_SECONDS};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   cleanup_close int dir = control_address(s, &address);
   if (dir < 0)
     return dir;

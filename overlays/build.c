@@ -55,11 +55,26 @@ static int read_sources(cfs_build *b, bool forgiving, cfs_inventory ***ret, size
   return 0;
 }
 
+/* Words that a manifest may hold and this version cannot keep are refused, not passed over. */
+static int check_kept(const cfs_manifest *m, cfs_error **err)
+{
+  const char *where = m->path ? m->path : "the manifest";
+  if (m->on_drift != CFS_DRIFT_SERVE_PINNED)
+    return cfs_error_set(err, CFS_INVALID, ENOTSUP, where, "leave it out, or say \"serve-pinned\"",
+                         "on-drift: this version knows only \"serve-pinned\"");
+  if (m->snapshot)
+    return cfs_error_set(err, CFS_INVALID, ENOTSUP, where, "leave it out",
+                         "snapshot: this version keeps no copies of the sources");
+  return 0;
+}
+
 static int finish(cfs_build *b, bool forgiving, cfs_error **err)
 {
   cfs_inventory **sources = NULL;
   size_t n = 0;
-  int r = read_sources(b, forgiving, &sources, &n, err);
+  int r = check_kept(b->manifest, err);
+  if (r == 0)
+    r = read_sources(b, forgiving, &sources, &n, err);
   if (r < 0)
     return r;
   if (!n) {

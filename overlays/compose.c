@@ -117,10 +117,16 @@ static enum fit fit_of(const struct cfs_composing *in, const cfs_part *part, con
   return fit_by_pin(in, part, release);
 }
 
+/* Nothing that a compiler needs is an empty file: a copy that broke off, or a full disk, leaves those. */
+static bool has_bytes(const cfs_file *file)
+{
+  return file && file->id.size > 0;
+}
+
 static bool is_lacking(const struct cfs_composing *in, const cfs_part *part)
 {
   for (size_t i = 0; i < in->n_needs; i++)
-    if (in->needs[i].owner == part->info && !cfs_part_file(part, in->needs[i].face))
+    if (in->needs[i].owner == part->info && !has_bytes(cfs_part_file(part, in->needs[i].face)))
       return true;
   return false;
 }
@@ -283,6 +289,16 @@ static void report_missing(const struct cfs_composing *in, cfs_candidate *c, con
   finish_problem(c, q);
 }
 
+/* Leaving out what a compiler needs is a wish like any other against a policy: only the policy grants it. */
+static void report_omitted(const struct cfs_composing *in, cfs_candidate *c, const cfs_component_info *info)
+{
+  cfs_problem *q =
+      cfs_problems_add(&c->problems, "component-missing", cfs_policy_severity(in->manifest, "component-missing"),
+                       info->name, "the manifest leaves out %s, and nothing compiles without it", info->name);
+  cfs_strings_take(&q->fix, cfs_format("take \"omit\" of %s out of the manifest", info->name));
+  finish_problem(c, q);
+}
+
 static void note_version(const struct cfs_composing *in, cfs_candidate *c, const struct pick *p)
 {
   const cfs_release_info *info = cfs_tables_release(in->tables, c->toolchain.release);
@@ -300,10 +316,13 @@ static void choose_component(const struct cfs_composing *in, cfs_candidate *c, c
 {
   const char *release = c->toolchain.release;
   const struct cfs_manifest_component *rule = cfs_manifest_component(in->manifest, info->name);
-  if (rule && rule->omit)
-    return;
-  struct pick p = pick_part(in, info, release, c->anchor, anchor_version, true);
   bool required = is_required(info, release);
+  if (rule && rule->omit) {
+    if (required)
+      report_omitted(in, c, info);
+    return;
+  }
+  struct pick p = pick_part(in, info, release, c->anchor, anchor_version, true);
   if (!p.part) {
     if (required)
       report_missing(in, c, info);
@@ -324,21 +343,22 @@ static void check_needs(const struct cfs_composing *in, cfs_candidate *c)
   for (size_t i = 0; i < in->n_needs; i++) {
     const char *face = in->needs[i].face;
     const cfs_component_info *info = in->needs[i].owner;
-    if (cfs_toolchain_file(&c->toolchain, face, NULL))
+    const cfs_file *file = cfs_toolchain_file(&c->toolchain, face, NULL);
+    if (has_bytes(file))
       continue;
     const cfs_choice *owner = info ? cfs_toolchain_choice(&c->toolchain, info->name) : NULL;
     const struct cfs_manifest_component *rule = info ? cfs_manifest_component(in->manifest, info->name) : NULL;
     if ((info && is_required(info, c->toolchain.release) && !owner) || (rule && rule->omit))
       continue; /* the whole component is missing: said already */
-    cfs_problem *q =
-        cfs_problems_add(&c->problems, "component-missing", cfs_policy_severity(in->manifest, "component-missing"),
-                         info ? info->name : NULL, "%s is missing: %s in \"%s\" does not hold it", face,
-                         owner && owner->part->package ? owner->part->package
-                         : info                        ? info->name
-                                                       : "the source",
-                         owner       ? owner->source->id
-                         : c->anchor ? c->anchor->id
-                                     : "?");
+    cfs_problem *q = cfs_problems_add(&c->problems, "component-missing",
+                                      cfs_policy_severity(in->manifest, "component-missing"), info ? info->name : NULL,
+                                      "%s is %s: %s in \"%s\" does not hold it", face, file ? "empty" : "missing",
+                                      owner && owner->part->package ? owner->part->package
+                                      : info                        ? info->name
+                                                                    : "the source",
+                                      owner       ? owner->source->id
+                                      : c->anchor ? c->anchor->id
+                                                  : "?");
     cfs_strings wanted = {0};
     if (info)
       cfs_strings_add(&wanted, info->name);

@@ -116,6 +116,8 @@ static int read_record(cfs_dist_info *d, const char *directory, cfs_error **err)
   char *save = NULL;
   for (char *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save))
     add_record_line(d, line);
+  if (!d->n_record)
+    return cfs_error_set(err, CFS_REFUSED, EINVAL, path, "reinstall that package", "it is empty");
   return 0;
 }
 

@@ -27,12 +27,27 @@ static char *read_macros(const struct cfs_identify *how, const char *path)
   return cfs_identify_version(how, values, n);
 }
 
-static char *read_content(const struct cfs_identify *how, const char *path)
+/* A tool of the compiler that is cut off or no program at all would fail far from here. */
+static void report_damaged(const cfs_part *part, const char *path, int error, cfs_problems *problems)
+{
+  cfs_problem *p = cfs_problems_add(problems, "component-missing", CFS_PROBLEM, part->info->name, "%s is damaged: %s",
+                                    path, error == -ENOEXEC ? "it is no program" : "the ELF file is not complete");
+  cfs_strings_take(&p->fix, part->package ? cfs_format("reinstall %s %s", part->package, part->package_version)
+                                          : cfs_format("install the toolkit that it belongs to again"));
+}
+
+static char *read_content(const cfs_part *part, const struct cfs_identify *how, const char *path,
+                          cfs_problems *problems)
 {
   char *version = NULL;
-  if (how->kind == CFS_IDENTIFY_TOOL)
-    return cfs_elf_tool_version(path, &version, NULL, NULL) < 0 ? NULL : version;
-  return how->kind == CFS_IDENTIFY_MACROS ? read_macros(how, path) : NULL;
+  if (how->kind == CFS_IDENTIFY_MACROS)
+    return read_macros(how, path);
+  if (how->kind != CFS_IDENTIFY_TOOL)
+    return NULL;
+  int r = cfs_elf_tool_version(path, &version, NULL, NULL);
+  if (part->info->unit && (r == -ENOEXEC || r == -EBADMSG))
+    report_damaged(part, path, r, problems);
+  return r < 0 ? NULL : version;
 }
 
 /* One file of a part that says another release than the rest: somebody copied a tool over it, or two
@@ -54,7 +69,7 @@ static void read_identities(cfs_part *part, cfs_problems *problems)
     const cfs_file *file = how->file ? cfs_part_file(part, how->file) : NULL;
     if (!file)
       continue;
-    cleanup_free char *content = read_content(how, file->path);
+    cleanup_free char *content = read_content(part, how, file->path, problems);
     if (!content)
       continue;
     if (!part->content) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "overlays/identify.h"
@@ -74,6 +75,10 @@ int cfs_part_add_file(cfs_part *part, char *face, char *path)
     return -errno;
   if (!S_ISREG(st.st_mode))
     return -EINVAL;
+  /* Everybody reads what root mounts: a file that its owner keeps from others, perhaps at the end of a
+   * link that somebody else may set, must not be shown wider than it is. */
+  if (geteuid() == 0 ? !(st.st_mode & S_IROTH) : access(path, R_OK) < 0)
+    return -EACCES;
   if ((part->n_files & (part->n_files - 1)) == 0)
     part->files = cfs_grow(part->files, part->n_files ? part->n_files * 2 : 1, sizeof(*part->files));
   part->files[part->n_files++] = (cfs_file){

@@ -53,7 +53,8 @@ cfs_part *cfs_inventory_add_part(cfs_inventory *inv, const cfs_component_info *i
 /* The part of that component without a package (made if missing): for sources that have files only. */
 cfs_part *cfs_inventory_loose_part(cfs_inventory *inv, const cfs_component_info *info);
 /* Adds a file that exists; takes ownership of face and path. Returns 0, or a negative errno when it
- * cannot be looked at (nothing is added then) or is no regular file (-EINVAL). */
+ * cannot be looked at (nothing is added then), is no regular file (-EINVAL), or may not be read by
+ * everyone who would see it in a mount (-EACCES: by this user, or for root by all). */
 int cfs_part_add_file(cfs_part *part, char *face, char *path);
 const cfs_file *cfs_part_file(const cfs_part *part, const char *face); /* or NULL */
 /* Sorts parts and files, reads each part's identity (identify.h), drops parts without files. */

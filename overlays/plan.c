@@ -121,6 +121,10 @@ int cfs_plan_seal(cfs_plan *plan, const void *dispatcher, size_t dispatcher_size
   if (cfs_digest(dispatcher, dispatcher_size, digest) < 0)
     return cfs_error_set(err, CFS_FAILED, EIO, "the plan", NULL, "SHA-256 is not available in libcrypto");
   cfs_buffer_format(&b, "dispatcher %s\n", digest);
+  /* What was asked for is part of the plan: a mount that answers to other targets is another one. */
+  cleanup_free char *targets = cfs_strings_join(&plan->targets, ","),
+                    *consumers = cfs_strings_join(&plan->consumers, ",");
+  cfs_buffer_format(&b, "name %s\ntargets %s\nconsumers %s\n", plan->name ? plan->name : "", targets, consumers);
   for (size_t i = 0; i < plan->n_toolchains; i++)
     canonical_toolchain(&b, &plan->toolchains[i]);
   for (size_t i = 0; i < plan->n_entries; i++)

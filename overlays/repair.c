@@ -60,16 +60,17 @@ static void add_repair(struct resolving *r, const char *release)
   cfs_resolve_compose(r, release, &c);
   for (size_t i = 0; i < c.problems.count; i++) {
     const cfs_problem *p = &c.problems.items[i];
-    if (p->severity != CFS_PROBLEM)
+    if (p->severity == CFS_PROBLEM && installing_mends(p) && p->component && !cfs_strings_has(&wanted, p->component))
+      cfs_strings_add(&wanted, p->component);
+  }
+  for (size_t i = 0; i < c.problems.count; i++) {
+    const cfs_problem *p = &c.problems.items[i];
+    /* What is replaced by another version need not be put in order first. */
+    if (p->severity != CFS_PROBLEM || (p->component && cfs_strings_has(&wanted, p->component)))
       continue;
-    if (installing_mends(p) && p->component) {
-      if (!cfs_strings_has(&wanted, p->component))
-        cfs_strings_add(&wanted, p->component);
-    } else {
-      for (size_t j = 0; j < p->fix.count; j++)
-        if (!cfs_strings_has(&repair.fix, p->fix.items[j]))
-          cfs_strings_add(&repair.fix, p->fix.items[j]);
-    }
+    for (size_t j = 0; j < p->fix.count; j++)
+      if (!cfs_strings_has(&repair.fix, p->fix.items[j]))
+        cfs_strings_add(&repair.fix, p->fix.items[j]);
   }
   repair.changes = wanted.count + repair.fix.count;
   if (wanted.count)

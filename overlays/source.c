@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "overlays/dispatch/trailer.h"
 
 static const cfs_source_ops *const kinds[] = {&cfs_source_site_packages, &cfs_source_toolkit};
 
@@ -46,6 +47,26 @@ static int check_place(const struct cfs_manifest_source *s, const char *what, cf
   return 0;
 }
 
+/* A mount as source would wait for itself, at once or round a corner; what it is made of is the source. */
+static int check_not_ours(const struct cfs_manifest_source *s, const char *what, cfs_error **err)
+{
+  char *up = realpath(s->path, NULL);
+  bool ours = false;
+  while (up && !ours) {
+    cleanup_free char *id = cfs_path_join(up, CFS_ID_PATH);
+    ours = cfs_path_exists(id);
+    char *slash = strrchr(up, '/');
+    if (!slash || slash == up)
+      break;
+    *slash = '\0';
+  }
+  free(up);
+  if (!ours)
+    return 0;
+  return cfs_error_set(err, CFS_REFUSED, ELOOP, what, "name the places that the mount is made of: cudafs status",
+                       "the source lies in a cudafs mount");
+}
+
 static const cfs_source_ops *find_ops(const struct cfs_manifest_source *s, const char *what, char **ret_path,
                                       cfs_error **err)
 {
@@ -78,6 +99,8 @@ int cfs_source_read(const struct cfs_manifest_source *source, const char *manife
 {
   cleanup_free char *what = where(source, manifest_path), *path = NULL;
   int r = check_place(source, what, err);
+  if (r == 0)
+    r = check_not_ours(source, what, err);
   if (r < 0)
     return r;
   const cfs_source_ops *ops = find_ops(source, what, &path, err);

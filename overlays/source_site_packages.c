@@ -152,6 +152,22 @@ static void report_losses(struct reading *r, const cfs_part *part, struct losses
   free(lost->example);
 }
 
+/* Every RECORD lists itself. */
+static bool names_itself(const cfs_dist_info *d)
+{
+  for (size_t i = 0; i < d->n_record; i++)
+    if (d->record[i].path && cfs_has_suffix(d->record[i].path, ".dist-info/RECORD"))
+      return true;
+  return false;
+}
+
+static void report_garbage(struct reading *r, const cfs_dist_info *d, const cfs_component_info *info)
+{
+  cfs_problem *p = cfs_problems_add(&r->inv->problems, "record-mismatch", CFS_PROBLEM, info->name,
+                                    "the RECORD of %s %s is no list of files", d->name, d->version);
+  cfs_advice_reinstall(r->inv, d->name, d->version, &p->fix);
+}
+
 static void read_package(struct reading *r, const cfs_dist_info *d, const cfs_component_info *info)
 {
   cfs_part *part = cfs_inventory_add_part(r->inv, info);
@@ -161,7 +177,9 @@ static void read_package(struct reading *r, const cfs_dist_info *d, const cfs_co
   for (size_t i = 0; i < d->n_record; i++)
     add_recorded_file(r, part, &d->record[i], &lost);
   report_losses(r, part, &lost);
-  if (!part->n_files && !lost.missing)
+  if (!part->n_files && !lost.missing && !names_itself(d))
+    report_garbage(r, d, info);
+  else if (!part->n_files && !lost.missing)
     report_placeholder(r, d, info);
   if (!r->inv->installer && d->installer)
     r->inv->installer = cfs_strdup(d->installer);

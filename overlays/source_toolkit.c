@@ -40,6 +40,7 @@ struct walk {
   cfs_inventory *inv;
   const cfs_tables *tables;
   cfs_remap *remap;
+  char *root; /* the source's real path */
   size_t unreadable;
   char *unreadable_example;
 };
@@ -101,6 +102,17 @@ static void visit_file(struct walk *w, const char *relative)
     part->files[part->n_files - 1].link = TAKE_PTR(link);
 }
 
+/* A link to a folder elsewhere ("/", "/proc", a home) is no part of a toolkit, and may have no end. */
+static bool leads_out(const struct walk *w, const char *path)
+{
+  struct stat st;
+  if (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode))
+    return false;
+  cleanup_free char *real = realpath(path, NULL);
+  size_t n = strlen(w->root);
+  return !real || strncmp(real, w->root, n) != 0 || (real[n] && real[n] != '/');
+}
+
 static void walk_dir(struct walk *w, const char *relative, int depth, struct stat *above, size_t n_above);
 
 static void visit(struct walk *w, const char *relative, int depth, struct stat *above, size_t n_above)
@@ -117,7 +129,7 @@ static void visit(struct walk *w, const char *relative, int depth, struct stat *
     visit_file(w, relative);
     return;
   }
-  if (!S_ISDIR(st.st_mode) || depth >= MAX_DEPTH)
+  if (!S_ISDIR(st.st_mode) || depth >= MAX_DEPTH || leads_out(w, path))
     return;
   for (size_t i = 0; i < n_above; i++)
     if (above[i].st_dev == st.st_dev && above[i].st_ino == st.st_ino)
@@ -240,7 +252,10 @@ static int take_inventory(cfs_inventory *inv, const cfs_tables *tables, cfs_erro
   if (r < 0)
     return r;
   inv->installer = cfs_strdup("toolkit");
-  walk_roots(&w);
+  w.root = realpath(inv->path, NULL);
+  if (w.root)
+    walk_roots(&w);
+  free(w.root);
   cfs_remap_free(w.remap);
   if (w.unreadable) {
     cfs_problem *p = cfs_problems_add(&inv->problems, "source-unreadable", CFS_PROBLEM, NULL,
