@@ -69,7 +69,7 @@ static int run(int argc, char *const *argv)
   cleanup_free char *text = cfs_layout_env(path);
   if (!json)
     return fputs(text, stdout) == EOF ? CFS_FAILED : 0;
-  return cfs_print_json(json_pack("{s:s, s:o}", "path", path, "variables", to_json(text)));
+  return cfs_print_json(json_pack("{s:o, s:o}", "path", cfs_json_text(path), "variables", to_json(text)));
 }
 
 const struct cfs_command cfs_command_env = {&usage, run};

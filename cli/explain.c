@@ -82,7 +82,8 @@ static const json_t *dispatched(const json_t *plan, const json_t *entry)
 static void look_up(struct answer *a, const json_t *plan)
 {
   const json_t *files = json_object_get(plan, "files"), *entry = json_object_get(files, a->resolved), *owner = entry;
-  if (entry && strcmp(cfs_json_string_of(entry, "kind"), "dispatcher") == 0 && dispatched(plan, entry))
+  const char *kind = entry ? cfs_json_string_of(entry, "kind") : NULL;
+  if (kind && strcmp(kind, "dispatcher") == 0 && dispatched(plan, entry))
     owner = dispatched(plan, entry);
   a->entry = entry;
   const json_t *toolchain = find_toolchain(plan, a->resolved);

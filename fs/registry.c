@@ -123,8 +123,8 @@ static void pin_file(cfs_registry *r, uint32_t file)
 {
   struct cfs_backing_id id = cfs_registry_backing_id(r, file);
   int status = cfs_pins_take(&r->pins, cfs_registry_path(r, file), &id, &r->files[file].pin);
-  if (status < 0)
-    atomic_store(&r->shared->files[file].drifted, 1);
+  /* Also back to 0: a file that a later generation can pin again has drifted no longer. */
+  atomic_store(&r->shared->files[file].drifted, status < 0);
 }
 
 static void attach_files(cfs_registry *r, uint32_t index, const struct file_key *known, uint32_t known_count)

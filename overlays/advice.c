@@ -81,8 +81,8 @@ static void advise_new_environment(const cfs_release_info *release, const cfs_st
   cfs_strings_take(fix, cfs_format("python3 -m venv \"$HOME/.local/share/cudafs/cuda-%s\" && "
                                    "\"$HOME/.local/share/cudafs/cuda-%s/bin/python\" -m pip install --no-deps %s",
                                    release->release, release->release, pins));
-  cfs_strings_take(
-      fix, cfs_format("then add \"$HOME/.local/share/cudafs/cuda-%s\" (written out) to \"sources\"", release->release));
+  cfs_strings_take(fix, cfs_format("# then add \"$HOME/.local/share/cudafs/cuda-%s\" (written out) to \"sources\"",
+                                   release->release));
 }
 
 static void advise_environment(const cfs_inventory *source, const cfs_release_info *release,
@@ -124,12 +124,11 @@ void cfs_advice_install(const cfs_tables *tables, const cfs_inventory *source, c
 void cfs_advice_reinstall(const cfs_inventory *source, const char *package, const char *version, cfs_strings *fix)
 {
   cleanup_free char *python = source->python ? cfs_shell_quote(source->python) : NULL;
+  cleanup_free char *pin = cfs_format("%s==%s", package, version), *word = cfs_shell_quote(pin);
   if (!python)
-    cfs_strings_take(fix, cfs_format("reinstall %s %s into %s", package, version, source->path));
+    cfs_strings_take(fix, cfs_format("# reinstall %s %s into %s", package, version, source->path));
   else if (source->installer && strcmp(source->installer, "uv") == 0)
-    cfs_strings_take(fix,
-                     cfs_format("uv pip install --python %s --reinstall --no-deps '%s==%s'", python, package, version));
+    cfs_strings_take(fix, cfs_format("uv pip install --python %s --reinstall --no-deps %s", python, word));
   else
-    cfs_strings_take(fix,
-                     cfs_format("%s -m pip install --force-reinstall --no-deps '%s==%s'", python, package, version));
+    cfs_strings_take(fix, cfs_format("%s -m pip install --force-reinstall --no-deps %s", python, word));
 }

@@ -89,7 +89,7 @@ static int finish(cfs_build *b, bool forgiving, cfs_error **err)
   if (r == 0 && b->plan->coherent)
     r = cfs_layout_plan(b->plan, b->tables, err);
   if (r == 0 && b->plan->coherent)
-    r = cfs_plan_seal(b->plan, b->dispatcher, b->dispatcher_size, err);
+    r = cfs_plan_seal(b->plan, b->tables, b->dispatcher, b->dispatcher_size, err);
   return r;
 }
 

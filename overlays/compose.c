@@ -295,7 +295,7 @@ static void report_omitted(const struct cfs_composing *in, cfs_candidate *c, con
   cfs_problem *q =
       cfs_problems_add(&c->problems, "component-missing", cfs_policy_severity(in->manifest, "component-missing"),
                        info->name, "the manifest leaves out %s, and nothing compiles without it", info->name);
-  cfs_strings_take(&q->fix, cfs_format("take \"omit\" of %s out of the manifest", info->name));
+  cfs_strings_take(&q->fix, cfs_format("# take \"omit\" of %s out of the manifest", info->name));
   finish_problem(c, q);
 }
 
@@ -403,7 +403,7 @@ static void check_patch_levels(cfs_candidate *c)
     if (!first)
       first = choice;
     else if (cfs_version_compare(first->part->version, choice->part->version) != 0)
-      finish_problem(c, cfs_problems_add(&c->problems, "component-version-note", CFS_NOTE, choice->part->info->name,
+      finish_problem(c, cfs_problems_add(&c->problems, "component-version-note", CFS_WARNING, choice->part->info->name,
                                          "patch levels differ inside the compiler unit: %s %s, %s %s",
                                          first->part->info->name, first->part->version, choice->part->info->name,
                                          choice->part->version));

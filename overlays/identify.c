@@ -32,8 +32,8 @@ static void report_damaged(const cfs_part *part, const char *path, int error, cf
 {
   cfs_problem *p = cfs_problems_add(problems, "component-missing", CFS_PROBLEM, part->info->name, "%s is damaged: %s",
                                     path, error == -ENOEXEC ? "it is no program" : "the ELF file is not complete");
-  cfs_strings_take(&p->fix, part->package ? cfs_format("reinstall %s %s", part->package, part->package_version)
-                                          : cfs_format("install the toolkit that it belongs to again"));
+  cfs_strings_take(&p->fix, part->package ? cfs_format("# reinstall %s %s", part->package, part->package_version)
+                                          : cfs_format("# install the toolkit that it belongs to again"));
 }
 
 static char *read_content(const cfs_part *part, const struct cfs_identify *how, const char *path,
@@ -59,7 +59,7 @@ static void report_split(const cfs_part *part, const cfs_file *file, const char 
       cfs_problems_add(problems, code, CFS_PROBLEM, part->info->name, "%s is version %s but the rest of %s is %s",
                        file->path, content, part->package ? part->package : part->info->name, part->content);
   if (part->package)
-    cfs_strings_take(&p->fix, cfs_format("reinstall %s %s", part->package, part->package_version));
+    cfs_strings_take(&p->fix, cfs_format("# reinstall %s %s", part->package, part->package_version));
 }
 
 static void read_identities(cfs_part *part, cfs_problems *problems)
@@ -130,7 +130,7 @@ static void check_package(const cfs_part *part, cfs_problems *problems)
   cfs_problem *p = cfs_problems_add(problems, "record-mismatch", CFS_WARNING, part->info->name,
                                     "%s says it is %s, but its files are of CUDA %s; the files are believed",
                                     part->package, part->package_version, content);
-  cfs_strings_take(&p->fix, cfs_format("reinstall %s %s", part->package, part->package_version));
+  cfs_strings_take(&p->fix, cfs_format("# reinstall %s %s", part->package, part->package_version));
 }
 
 void cfs_identify_part(cfs_part *part, const cfs_tables *tables, cfs_problems *problems)

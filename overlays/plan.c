@@ -8,6 +8,7 @@
 #include "base/digest.h"
 #include "base/memory.h"
 #include "overlays/entries.h"
+#include "overlays/routes.h"
 
 void cfs_repairs_done(cfs_repair *repairs, size_t n)
 {
@@ -113,10 +114,13 @@ static void canonical_toolchain(cfs_buffer *b, const cfs_toolchain *t)
 
 /* Lines rather than JSON: the entries are sorted already, and 10,000 of them are hashed in a few
  * milliseconds. Places on this machine's disk are left out: moving a source changes no byte served. */
-int cfs_plan_seal(cfs_plan *plan, const void *dispatcher, size_t dispatcher_size, cfs_error **err)
+int cfs_plan_seal(cfs_plan *plan, const cfs_tables *tables, const void *dispatcher, size_t dispatcher_size,
+                  cfs_error **err)
 {
   char digest[CFS_DIGEST_TEXT];
   cleanup_buffer cfs_buffer b = {0};
+  free(plan->digest); /* sealing again starts from nothing */
+  plan->digest = NULL;
   cfs_buffer_format(&b, "cudafs plan 1\nface %s\n", plan->release);
   if (cfs_digest(dispatcher, dispatcher_size, digest) < 0)
     return cfs_error_set(err, CFS_FAILED, EIO, "the plan", NULL, "SHA-256 is not available in libcrypto");
@@ -125,12 +129,13 @@ int cfs_plan_seal(cfs_plan *plan, const void *dispatcher, size_t dispatcher_size
   cleanup_free char *targets = cfs_strings_join(&plan->targets, ","),
                     *consumers = cfs_strings_join(&plan->consumers, ",");
   cfs_buffer_format(&b, "name %s\ntargets %s\nconsumers %s\n", plan->name ? plan->name : "", targets, consumers);
+  cleanup_free char *routes = cfs_routes_text(plan, tables, "", "");
+  cfs_buffer_text(&b, routes);
   for (size_t i = 0; i < plan->n_toolchains; i++)
     canonical_toolchain(&b, &plan->toolchains[i]);
   for (size_t i = 0; i < plan->n_entries; i++)
     canonical_entry(&b, &plan->entries[i]);
   cfs_digest(b.data, b.size, digest);
-  free(plan->digest);
   plan->digest = cfs_strdup(digest);
   return 0;
 }

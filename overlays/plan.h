@@ -49,6 +49,7 @@ typedef struct cfs_repair {
 
 typedef struct cfs_plan {
   bool coherent;
+  bool advisories_lifted;    /* the policy lets known-bad builds be chosen */
   char *name;                /* the manifest's, or NULL */
   char *release;             /* of the face; NULL when refused */
   char *digest;              /* 64 hex digits; NULL when refused */
@@ -78,7 +79,9 @@ const cfs_entry *cfs_plan_entry(const cfs_plan *plan, const char *path); /* or N
  * is what `.cudafs/plan.json` holds and what `explain` reads. The caller owns the result. */
 json_t *cfs_plan_to_json(const cfs_plan *plan, bool with_files);
 /* Computes and sets the digest: SHA-256 over the canonical form (sorted keys, no blanks) of the plan with
- * its files, their sizes and times, the synthesised bytes and the dispatcher's. */
-int cfs_plan_seal(cfs_plan *plan, const void *dispatcher, size_t dispatcher_size, cfs_error **err);
+ * its files, their sizes and times, the synthesised bytes and the dispatcher's, with the routes and advisories that it
+ * is given. */
+int cfs_plan_seal(cfs_plan *plan, const cfs_tables *tables, const void *dispatcher, size_t dispatcher_size,
+                  cfs_error **err);
 
 #endif

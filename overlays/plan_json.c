@@ -27,6 +27,7 @@ static json_t *component_to_json(const cfs_choice *c)
   json_object_set_new(o, "kind", json_string(cfs_source_kind_name(c->source->kind)));
   json_object_set_new(o, "path", json_string(c->source->path));
   json_object_set_new(o, "package", text_or_null(c->part->package));
+  json_object_set_new(o, "package_version", text_or_null(c->part->package_version));
   json_object_set_new(o, "files", json_integer((json_int_t)c->part->n_files));
   json_object_set_new(o, "reason", json_string(c->reason));
   return o;

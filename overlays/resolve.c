@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "manifests/version.h"
 #include "overlays/advice.h"
+#include "overlays/header.h"
+#include "overlays/host.h"
 #include "overlays/probe.h"
 
 static int load_needs(struct cfs_composing *in, cfs_error **err)
@@ -113,7 +115,7 @@ static void check_targets(const struct resolving *r, cfs_candidate *c)
         "CUDA %s does not compile for %s; %s%s", c->toolchain.release, target,
         first ? "the first release that does is " : "no release in the tables does", first ? first : "");
     if (first)
-      cfs_strings_take(&p->fix, cfs_format("add a source that holds CUDA %s or newer", first));
+      cfs_strings_take(&p->fix, cfs_format("# add a source that holds CUDA %s or newer", first));
     against(c, p);
   }
 }
@@ -140,8 +142,9 @@ static void check_rule(const struct resolving *r, cfs_candidate *c, const cfs_co
       &c->problems, "policy-unmet", cfs_policy_severity(r->in.manifest, "policy-unmet"), NULL,
       "%s wants CUDA %s %s for %s: %s", consumer->title, too_old ? "at least" : "older than",
       too_old ? rule->min_release : rule->max_release, rule->target, rule->reason ? rule->reason : "its own policy");
-  cfs_strings_take(&p->fix, cfs_format("add a source that holds CUDA %s%s", too_old ? rule->min_release : "older than ",
-                                       too_old ? " or newer" : rule->max_release));
+  cfs_strings_take(&p->fix,
+                   cfs_format("# add a source that holds CUDA %s%s", too_old ? rule->min_release : "older than ",
+                              too_old ? " or newer" : rule->max_release));
   against(c, p);
 }
 
@@ -155,13 +158,21 @@ static void check_consumers(const struct resolving *r, cfs_candidate *c)
   }
 }
 
+static bool concerns_targets(const struct cfs_advisory *a, const cfs_manifest *m)
+{
+  for (size_t i = 0; i < a->targets.count; i++)
+    if (cfs_strings_has(&m->targets, a->targets.items[i]))
+      return true;
+  return !a->targets.count || !m->targets.count;
+}
+
 static void check_advisory(const struct resolving *r, cfs_candidate *c, const struct cfs_advisory *a)
 {
   enum cfs_policy_mode mode = r->in.manifest->advisories;
   const cfs_choice *choice = cfs_toolchain_choice(&c->toolchain, a->component);
   cfs_requirement *bad = NULL;
   cleanup_error cfs_error *why = NULL;
-  if (mode == CFS_POLICY_IGNORE || !choice || !choice->part->version ||
+  if (mode == CFS_POLICY_IGNORE || !choice || !choice->part->version || !concerns_targets(a, r->in.manifest) ||
       cfs_requirement_parse(a->versions, &bad, &why) < 0)
     return;
   if (cfs_requirement_admits(bad, choice->part->version)) {
@@ -173,12 +184,39 @@ static void check_advisory(const struct resolving *r, cfs_candidate *c, const st
   cfs_requirement_free(bad);
 }
 
+/* What nvcc would call by default, against what the composed crt/host_config.h takes. */
+static void check_host(const struct resolving *r, cfs_candidate *c)
+{
+  enum cfs_policy_mode mode = r->in.manifest->host_compiler;
+  const cfs_file *header = cfs_toolchain_file(&c->toolchain, "include/crt/host_config.h", NULL);
+  struct cfs_host_limits limits = {0};
+  struct cfs_host_compiler host = {0};
+  if (mode == CFS_POLICY_IGNORE || !header || cfs_header_host_limits(header->path, &limits, NULL) < 0 ||
+      cfs_host_compiler_find(getenv("NVCC_CCBIN"), &host, NULL) < 0)
+    return;
+  bool too_new = host.clang ? limits.clang_limit && host.major >= limits.clang_limit
+                            : limits.gcc_max && host.major > limits.gcc_max;
+  if (too_new) {
+    cfs_problem *p = cfs_problems_add(
+        &c->problems, "host-compiler-unsupported",
+        mode == CFS_POLICY_WARN ? CFS_WARNING : cfs_policy_severity(r->in.manifest, "host-compiler-unsupported"), NULL,
+        "%s is %s %s; CUDA %s takes %s before %d", host.path, host.clang ? "clang" : "gcc", host.version,
+        c->toolchain.release, host.clang ? "clang" : "gcc", host.clang ? limits.clang_limit : limits.gcc_max + 1);
+    if (!host.clang)
+      cfs_strings_take(
+          &p->fix, cfs_format("apt-get install g++-%d && export NVCC_CCBIN=g++-%d", limits.gcc_max, limits.gcc_max));
+    against(c, p);
+  }
+  cfs_host_compiler_done(&host);
+}
+
 void cfs_resolve_compose(const struct resolving *r, const char *release, cfs_candidate *c)
 {
   cfs_compose(&r->in, release, true, c);
   measure(r, &c->toolchain);
   check_targets(r, c);
   check_consumers(r, c);
+  check_host(r, c);
   for (size_t i = 0; i < r->in.tables->n_advisories; i++)
     check_advisory(r, c, &r->in.tables->advisories[i]);
 }
@@ -360,6 +398,8 @@ int cfs_resolve(const cfs_manifest *manifest, const cfs_tables *tables, cfs_inve
     cfs_strings_add(&plan->targets, manifest->targets.items[i]);
   for (size_t i = 0; i < manifest->consumers.count; i++)
     cfs_strings_add(&plan->consumers, manifest->consumers.items[i]);
+  plan->advisories_lifted =
+      manifest->advisories != CFS_POLICY_CHECK || cfs_strings_has(&manifest->allow, "known-bad-build");
   struct resolving r = {.in = {.manifest = manifest, .tables = tables, .sources = sources, .n_sources = n_sources},
                         .plan = plan};
   collect_universe(tables, &r.universe);

@@ -53,10 +53,11 @@ static bool has_toolchain(const cfs_plan *plan, const char *release)
 char *cfs_routes_text(const cfs_plan *plan, const cfs_tables *tables, const char *tool, const char *mountpoint)
 {
   cfs_buffer b = {0};
-  cfs_buffer_format(&b, "tool %s\nid %s\nroot %s\nface %s\n", tool, plan->digest, mountpoint, plan->release);
+  cfs_buffer_format(&b, "tool %s\nid %s\nroot %s\nface %s\n", tool, plan->digest ? plan->digest : "", mountpoint,
+                    plan->release);
   for (size_t i = 0; i < plan->n_toolchains; i++)
     add_route(&b, &plan->toolchains[i]);
-  for (size_t i = 0; i < plan->n_toolchains; i++)
+  for (size_t i = 0; !plan->advisories_lifted && i < plan->n_toolchains; i++)
     add_advisories(&b, &plan->toolchains[i], tables);
   for (size_t i = 0; i < tables->n_releases; i++) {
     const cfs_release_info *r = &tables->releases[i];

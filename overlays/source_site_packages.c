@@ -5,12 +5,12 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "manifests/version.h"
 #include "overlays/advice.h"
 #include "overlays/dist_info.h"
 #include "overlays/remap.h"
@@ -18,15 +18,19 @@
 
 static char *site_packages_of_venv(const char *path)
 {
-  cleanup_free char *pattern = cfs_path_join(path, "lib/python3*/site-packages");
-  glob_t found;
-  char *site = NULL;
-  if (glob(pattern, GLOB_ONLYDIR, NULL, &found) == 0) {
-    if (found.gl_pathc)
-      site = cfs_strdup(found.gl_pathv[found.gl_pathc - 1]);
-    globfree(&found);
+  /* Not by glob(3): the path is the user's, and may hold what a pattern gives a meaning. */
+  cleanup_free char *lib = cfs_path_join(path, "lib"), *newest = NULL;
+  cleanup_closedir DIR *dir = opendir(lib);
+  for (struct dirent *e; dir && (e = readdir(dir));) {
+    cleanup_free char *site = cfs_format("%s/%s/site-packages", lib, e->d_name);
+    if (!cfs_has_prefix(e->d_name, "python3") || !cfs_path_is_dir(site))
+      continue;
+    if (newest && cfs_version_compare(e->d_name + strlen("python"), newest) <= 0)
+      continue;
+    free(newest);
+    newest = cfs_strdup(e->d_name + strlen("python"));
   }
-  return site;
+  return newest ? cfs_format("%s/python%s/site-packages", lib, newest) : NULL;
 }
 
 static bool holds_wheels(const char *path)
@@ -101,7 +105,7 @@ static void report_placeholder(struct reading *r, const cfs_dist_info *d, const 
                                     d->name, d->version);
   const char *real = info->wheels.count ? info->wheels.items[0] : NULL;
   if (real && strcasecmp(real, d->name) != 0)
-    cfs_strings_take(&p->fix, cfs_format("install %s instead of %s", real, d->name));
+    cfs_strings_take(&p->fix, cfs_format("# install %s instead of %s", real, d->name));
 }
 
 struct losses {
@@ -219,7 +223,7 @@ static void drop_stale(struct reading *r, struct packages *all, size_t i, size_t
   cfs_problem *p =
       cfs_problems_add(&r->inv->problems, "record-mismatch", CFS_WARNING, all->items[loser].info->name,
                        "%s is recorded twice; the record of %s is stale and left out", d->name, d->version);
-  cfs_strings_take(&p->fix, cfs_format("remove the %s-%s.dist-info folder in %s", d->name, d->version, r->inv->path));
+  cfs_strings_take(&p->fix, cfs_format("# remove the %s-%s.dist-info folder in %s", d->name, d->version, r->inv->path));
   cfs_dist_info_free(all->items[loser].dist);
   all->items[loser] = all->items[--all->count];
 }
@@ -250,7 +254,7 @@ static void collect_package(struct reading *r, const char *folder, struct packag
   if (cfs_dist_info_read(path, &d, &why) < 0) {
     cfs_problem *p = cfs_problems_add(&r->inv->problems, "record-mismatch", CFS_PROBLEM, info->name,
                                       "%s %s has no readable record (%s: %s)", name, version, why->what, why->why);
-    cfs_strings_take(&p->fix, cfs_format("reinstall %s %s", name, version));
+    cfs_strings_take(&p->fix, cfs_format("# reinstall %s %s", name, version));
     return;
   }
   if (is_placeholder(r->tables, d->version)) {
@@ -298,7 +302,7 @@ static void report_shared_files(cfs_inventory *inv)
     cfs_problem *p = cfs_problems_add(&inv->problems, "ownership-conflict", CFS_WARNING, b->info->name,
                                       "%s belongs to both %s %s and %s %s", all[i].path, a->package, a->package_version,
                                       b->package, b->package_version);
-    cfs_strings_add(&p->fix, "uninstall the one that is not wanted, then reinstall the other");
+    cfs_strings_add(&p->fix, "# uninstall the one that is not wanted, then reinstall the other");
     return; /* one report names the pair; hundreds would hide it */
   }
 }
@@ -353,7 +357,7 @@ static int take_inventory(cfs_inventory *inv, const cfs_tables *tables, cfs_erro
   cfs_remap_free(r.remap);
   if (!inv->n_parts && !inv->problems.count)
     return cfs_error_set(err, CFS_REFUSED, ENOENT, inv->path,
-                         "install the wheels of one release there, for instance with `cudafs fetch 13.2`",
+                         "install the wheels of one release there, for instance with contrib/quickstart",
                          "the site-packages folder holds no CUDA wheel");
   return 0;
 }

@@ -194,7 +194,9 @@ static void walk_roots(struct walk *w)
 static void take_version_json(cfs_inventory *inv, const cfs_tables *tables)
 {
   cleanup_free char *path = cfs_path_join(inv->path, "version.json");
-  json_t *root = json_load_file(path, 0, NULL);
+  cleanup_free char *text = NULL;
+  size_t size = 0;
+  json_t *root = cfs_file_read(path, 1 << 20, &text, &size) == 0 ? json_loadb(text, size, 0, NULL) : NULL;
   if (!root)
     return;
   const char *key;
@@ -262,7 +264,7 @@ static int take_inventory(cfs_inventory *inv, const cfs_tables *tables, cfs_erro
                                       "%zu file(s) of the toolkit cannot be read; the first is %s", w.unreadable,
                                       w.unreadable_example);
     cfs_strings_take(&p->fix,
-                     cfs_format("mend the modes under %s, or run cudafs as a user who may read it", inv->path));
+                     cfs_format("# mend the modes under %s, or run cudafs as a user who may read it", inv->path));
   }
   free(w.unreadable_example);
   if (!inv->n_parts)

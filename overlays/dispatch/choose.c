@@ -135,7 +135,7 @@ static char *advise_parts(const cfs_routing *r, const cfs_request *q)
     cleanup_free char *names = cfs_arch_list(&does);
     cfs_buffer_format(&b, "%sCUDA %s does %s", b.size ? ", " : "", part->release, names);
     if (!part->can)
-      cfs_buffer_format(&b, " (\"cudafs fetch %s\" adds it)", part->release);
+      cfs_buffer_text(&b, " (not here: add it to \"sources\")");
     cfs_strings_done(&left);
     left = rest;
     rest = (cfs_strings){0};
@@ -147,16 +147,16 @@ static char *advise_parts(const cfs_routing *r, const cfs_request *q)
 static char *advise(const cfs_routing *r, const cfs_request *q)
 {
   cleanup_free char *what = describe(q);
-  for (size_t i = 0; i < r->n_hints; i++)
-    if (knows(r, &r->hints[i], q))
-      return cfs_format("%s needs CUDA %s, which is not here: run \"cudafs fetch %s\" and list it under \"sources\"",
-                        what, r->hints[i].release, r->hints[i].release);
   for (size_t i = 0; i < r->n_routes; i++) {
     const struct cfs_avoid *avoid = find_avoid(r, &r->routes[i], &q->archs);
     if (avoid && has_tool(r, &r->routes[i]) && knows(r, &r->routes[i], q))
       return cfs_format("CUDA %s is known to be bad for %s%s%s", avoid->release, *what ? what : "this",
                         *avoid->text ? ": " : "", avoid->text);
   }
+  for (size_t i = 0; i < r->n_hints; i++)
+    if (knows(r, &r->hints[i], q))
+      return cfs_format("%s needs CUDA %s, which is not here: add its wheels or toolkit to \"sources\" and reload",
+                        what, r->hints[i].release);
   return q->archs.count > 1 ? advise_parts(r, q) : NULL;
 }
 

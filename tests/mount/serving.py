@@ -252,6 +252,14 @@ def drop_caches():
         pass
 
 
+def strike(pid):
+    """Kills what may have died, or been replaced, since its number was read."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
 def test_worker_killed(lab):
     lab.fill(10, 100)
     lab.mount()
@@ -259,7 +267,7 @@ def test_worker_killed(lab):
     for i in range(KILLS):
         worker = lab.status()["worker"]
         if worker:
-            os.kill(worker, signal.SIGKILL)
+            strike(worker)
         if i % 3 == 0:
             drop_caches()
         time.sleep(random.uniform(0.004, 0.03))
@@ -304,7 +312,7 @@ def test_deadly_request(lab):
                 break
             assert reader.poll() is None
             assert open(lab.mnt + "/good").read() == "good"
-            os.kill(worker, signal.SIGKILL)
+            strike(worker)
             assert wait_for(lambda: lab.status()["worker"] not in (0, worker))
         assert "Input/output error" in reader.communicate(timeout=10)[1]
         assert open(lab.mnt + "/good").read() == "good"
@@ -452,7 +460,7 @@ def test_foreground(lab):
 def kill_all(s):
     for name in ("spare", "keeper", "worker"):
         if s[name]:
-            os.kill(s[name], signal.SIGKILL)
+            strike(s[name])
 
 
 def test_keeper_killed(lab):
@@ -466,7 +474,7 @@ def test_keeper_killed(lab):
         victims = [["keeper"], ["keeper", "worker"], ["spare"], ["worker", "keeper"]][i % 4]
         for name in victims:
             if s[name]:
-                os.kill(s[name], signal.SIGKILL)
+                strike(s[name])
         if i % 3 == 0:
             drop_caches()
         assert wait_for(lambda: lab.status()["spare"] not in (0, s["spare"])), (i, s, lab.status())
@@ -500,7 +508,7 @@ def test_killed_during_reloads(lab):
             found = re.search(rf"\b{name}=([1-9]\d*)", s)
             if found and re.search(r"\bspare=[1-9]", s):
                 try:
-                    os.kill(int(found.group(1)), signal.SIGKILL)
+                    strike(int(found.group(1)))
                 except ProcessLookupError:
                     pass
 

@@ -96,13 +96,12 @@ static void test_advice(void **state)
 {
   (void)state;
   cleanup_free char *hint = choose("ptxas", "hint 13.5 9.5 75,90\n", "90", "90", "9.5", "13.0");
-  assert_string_equal(
-      hint, "sm_90 with PTX ISA 9.5 needs CUDA 13.5, which is not here: run \"cudafs fetch 13.5\" and list it "
-            "under \"sources\"");
+  assert_string_equal(hint, "sm_90 with PTX ISA 9.5 needs CUDA 13.5, which is not here: add its wheels or "
+                            "toolkit to \"sources\" and reload");
   cleanup_free char *parts = choose("nvcc", "hint 12.8 8.7 50,75\n", "107a,50,90", "", NULL, "13.0");
   assert_string_equal(
       parts, "no single release does sm_107a, sm_50 and sm_90: CUDA 13.4 does sm_107a and sm_90, CUDA 12.8 does "
-             "sm_50 (\"cudafs fetch 12.8\" adds it); compile them apart");
+             "sm_50 (not here: add it to \"sources\"); compile them apart");
   assert_null(choose("nvcc", "hint 13.5 9.5 75,90\n", "999", "", NULL, "13.0"));
   assert_null(choose("nvcc", "", "999,90", "", NULL, "13.0"));
 }

@@ -182,8 +182,7 @@ static void test_nvlink(void **state)
 static void test_advice_and_trace(void **state)
 {
   (void)state;
-  assert_run("bin/nvcc -arch=sm_999", 3,
-             "cudafs: sm_999 needs CUDA 13.5, which is not here: run \"cudafs fetch 13.5\"");
+  assert_run("bin/nvcc -arch=sm_999", 3, "cudafs: sm_999 needs CUDA 13.5, which is not here: add its wheels");
   assert_run("CUDAFS_TRACE=1 bin/nvcc -arch=sm_107a", 3, "cudafs: trace: nvcc: ");
   assert_run("CUDAFS_TRACE=0 bin/nvcc", 3, "runs ");
   assert_run("CUDAFS_RELEASE=13.4 bin/nvcc", 3, "runs TOP/.cudafs/toolchains/13.4/bin/nvcc\n");

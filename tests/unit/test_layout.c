@@ -36,7 +36,7 @@ static cfs_plan *sealed_plan(struct toy_world *w, const char *text)
   cfs_plan *plan = toy_plan(w->tables, w->dir, text);
   assert_true(plan->coherent);
   assert_int_equal(cfs_layout_plan(plan, w->tables, NULL), 0);
-  assert_int_equal(cfs_plan_seal(plan, image, sizeof(image), NULL), 0);
+  assert_int_equal(cfs_plan_seal(plan, w->tables, image, sizeof(image), NULL), 0);
   return plan;
 }
 
@@ -98,7 +98,7 @@ static void test_digest_follows_the_composition(void **state)
   assert_string_equal(a->digest, b->digest);
   cfs_plan *c = sealed_plan(w, "{\"cudafs\":1,\"sources\":[\"TOY/v\"]}");
   assert_string_not_equal(a->digest, c->digest);
-  assert_int_equal(cfs_plan_seal(b, "another", 7, NULL), 0);
+  assert_int_equal(cfs_plan_seal(b, w->tables, "another", 7, NULL), 0);
   assert_string_not_equal(a->digest, b->digest);
   toy_write(w->dir, "v/lib/python3.12/site-packages/nvidia/cu13/include/cuda_runtime.h", "\n");
   cfs_plan *d = sealed_plan(w, BOTH);
