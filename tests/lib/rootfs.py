@@ -84,7 +84,7 @@ def booted(root):
         def running():
             return inside("systemctl", "is-system-running").out.strip() in ("running", "degraded")
 
-        wait_for(running, "systemd to boot", 90)
+        wait_for(running, "systemd to boot", 240)
         yield inside
     finally:
         outer.kill()
