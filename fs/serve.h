@@ -101,7 +101,8 @@ struct cfs_status {
 
 /* Asks the keeper of the mount that dir lies in. -ENOTCONN: the mount is dead; the label, mountpoint and
  * keeper are then filled in from what it left on disk, if anything. -ENODEV: not a cudafs mount.
- * -ETIMEDOUT: its keeper does not answer (it is stopped, say). -EACCES: another user's. -ENOENT: no control socket is visible from here (a container). */
+ * -ETIMEDOUT: its keeper does not answer (it is stopped, say). -EACCES: another user's. -ENOENT: no control socket is
+ * visible from here (a container). */
 int cfs_status_read(const char *dir, struct cfs_status *ret);
 void cfs_status_done(struct cfs_status *status);
 
