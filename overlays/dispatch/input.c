@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -42,6 +43,20 @@ int cfs_input_memory(const void *data, size_t size)
   return r < 0 ? r : TAKE_FD(fd);
 }
 
+/* A writer may have set the shared description to O_NONBLOCK; what was read by then must not be lost. */
+static ssize_t read_waiting(int fd, char *data, size_t size)
+{
+  for (;;) {
+    ssize_t n = read(fd, data, size);
+    if (n >= 0)
+      return n;
+    if (errno == EAGAIN)
+      poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, -1);
+    else if (errno != EINTR)
+      return -errno;
+  }
+}
+
 /* Reads the pipe fd to its end and puts a file of the same bytes in its place. */
 static int keep_pipe(int fd)
 {
@@ -50,11 +65,9 @@ static int keep_pipe(int fd)
   if (memory < 0)
     return memory;
   for (;;) {
-    ssize_t n = read(fd, chunk, sizeof(chunk));
-    if (n < 0 && errno == EINTR)
-      continue;
+    ssize_t n = read_waiting(fd, chunk, sizeof(chunk));
     if (n < 0)
-      return -errno;
+      return (int)n;
     if (n == 0)
       break;
     int r = cfs_write_all(memory, chunk, (size_t)n);

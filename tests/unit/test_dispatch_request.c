@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -163,6 +165,31 @@ static void test_ptxas_standard_input_stays(void **state)
   close(kept);
 }
 
+/* The writer is slow and the pipe does not block: nothing may be taken for the end. */
+static void test_ptxas_waits_for_a_slow_writer(void **state)
+{
+  (void)state;
+  int ends[2];
+  char line[64];
+  assert_int_equal(pipe(ends), 0);
+  assert_int_equal(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+  pid_t pid = fork();
+  if (pid == 0) {
+    static const char *const parts[] = {".version ", "9.3\n", ".target sm_90\n"};
+    for (size_t i = 0; i < 3; i++) {
+      usleep(30000);
+      if (write(ends[1], parts[i], strlen(parts[i])) < 0)
+        _exit(1);
+    }
+    _exit(0);
+  }
+  close(ends[1]);
+  snprintf(line, sizeof(line), "-arch=sm_90|/dev/fd/%d", ends[0]);
+  assert_ptxas(line, "90", "90", 9, 3, false);
+  close(ends[0]);
+  assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
 static void test_reports(void **state)
 {
   (void)state;
@@ -183,6 +210,7 @@ int main(void)
       cmocka_unit_test(test_ptxas_inputs),
       cmocka_unit_test(test_ptxas_long_comment),
       cmocka_unit_test(test_ptxas_standard_input_stays),
+      cmocka_unit_test(test_ptxas_waits_for_a_slow_writer),
       cmocka_unit_test(test_reports),
   };
   return cmocka_run_group_tests_name("dispatch_request", tests, enter, leave);
