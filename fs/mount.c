@@ -134,7 +134,7 @@ static int run_fusermount(char *const *argv, int *ret_device, char *text, size_t
 
 static int mount_fusermount(cfs_mount *m, const struct cfs_mount_options *o, char **ret_why)
 {
-  char options[256], text[256];
+  char options[256], text[256] = ""; /* stays empty when fusermount3 cannot be started */
   bool other = wants_allow_other(o, false);
   snprintf(options, sizeof(options), "ro,nosuid,nodev,noatime,default_permissions,fsname=%s,subtype=cudafs%s",
            o->fsname, other ? ",allow_other" : "");
