@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/strings.h"
 
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,12 @@ void cfs_buffer_done(cfs_buffer *b)
 {
   free(b->data);
   *b = (cfs_buffer){0};
+}
+
+int cfs_leading_number(const char *s)
+{
+  long n = strtol(s, NULL, 10);
+  return n > INT_MAX ? INT_MAX : n < INT_MIN ? INT_MIN : (int)n;
 }
 
 char *cfs_shell_quote(const char *word)

@@ -25,6 +25,8 @@ void cfs_strings_done(cfs_strings *s);
 
 bool cfs_has_prefix(const char *s, const char *prefix);
 bool cfs_has_suffix(const char *s, const char *suffix);
+/* The decimal number that s begins with, 0 when there is none; one too large for an int becomes the nearest. */
+int cfs_leading_number(const char *s);
 
 /* The word between single quotes, as every shell reads it back. The caller owns the result. */
 char *cfs_shell_quote(const char *word);

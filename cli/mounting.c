@@ -102,9 +102,8 @@ int cfs_mounting_serve(const cfs_build *build, const struct cfs_mounting *m)
       .on_ready_data = &ready,
   };
   fflush(NULL); /* the daemon must not write our buffers a second time */
-  int r = cfs_serve(tree, &options, &why);
-  if (m->foreground)
-    tree = -1; /* serving in the foreground closes it */
+  /* Serving in the foreground closes it. */
+  int r = cfs_serve(m->foreground ? TAKE_FD(tree) : tree, &options, &why);
   if (r < 0)
     return tell(m->mountpoint, r, why);
   if (m->foreground)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/strings.h"
 
 enum { COLUMNS_WITHOUT_TERMINAL = 100, COLUMNS_LEAST = 40 };
 
@@ -24,7 +25,7 @@ size_t cfs_columns(FILE *to)
   if (ioctl(fileno(to), TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     return size.ws_col < COLUMNS_LEAST ? COLUMNS_LEAST : size.ws_col;
   const char *columns = getenv("COLUMNS");
-  int n = columns ? atoi(columns) : 0;
+  int n = columns ? cfs_leading_number(columns) : 0;
   return n >= COLUMNS_LEAST ? (size_t)n : COLUMNS_WITHOUT_TERMINAL;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/strings.h"
 #include "cli/command.h"
 #include "cli/matrix.h"
 #include "cli/output.h"
@@ -21,7 +22,7 @@ static const struct cfs_usage usage = {
 
 static int number_of(const char *target)
 {
-  return atoi(target + strcspn(target, "0123456789"));
+  return cfs_leading_number(target + strcspn(target, "0123456789"));
 }
 
 /* "25, sm_75 to sm_121f"; the caller owns the result. */

@@ -26,7 +26,7 @@ static const struct cfs_usage usage = {
 struct place {
   const struct cfs_found *found;
   cfs_inventory *inventory; /* NULL: it could not be read */
-  cfs_error *error;
+  cfs_error *error;         /* why not; NULL when it was read */
 };
 
 static void read_place(const cfs_tables *tables, struct place *p)
@@ -105,7 +105,7 @@ static void print_place(const struct place *p)
   putchar('\n');
   printf("    %s, %s%s, found by %s\n", cfs_source_kind_name(p->found->kind), releases.count ? "CUDA " : "",
          releases.count ? joined : "no release of its own", p->found->how);
-  if (p->error) {
+  if (!p->inventory) {
     fputs("    ", stdout);
     cfs_put_format(stdout, CFS_RED, "cannot be read: %s", p->error->why);
     putchar('\n');

@@ -51,9 +51,10 @@ static void read_mount(struct mount *m, char *path, enum cfs_mount_state state)
 static json_int_t resident_bytes(pid_t pid)
 {
   cleanup_free char *path = cfs_format("/proc/%d/statm", (int)pid), *text = NULL;
-  long size = 0, resident = 0;
-  if (pid <= 0 || cfs_file_read(path, 256, &text, NULL) < 0 || sscanf(text, "%ld %ld", &size, &resident) != 2)
+  if (pid <= 0 || cfs_file_read(path, 256, &text, NULL) < 0)
     return 0;
+  /* The second number; before it stands the whole size. */
+  long resident = strtol(text + strcspn(text, " "), NULL, 10);
   return (json_int_t)resident * sysconf(_SC_PAGESIZE);
 }
 

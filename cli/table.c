@@ -31,7 +31,7 @@ static size_t *natural_widths(const cfs_table *t)
   size_t *widths = cfs_zalloc(t->n_columns * sizeof(*widths));
   for (size_t c = 0; c < t->n_columns; c++)
     widths[c] = cfs_text_width(t->columns[c].title);
-  for (size_t i = 0; i < t->n_cells; i++) {
+  for (size_t i = 0; t->n_columns && i < t->n_cells; i++) {
     size_t width = cfs_text_width(text_of(t, i));
     if (width > widths[i % t->n_columns])
       widths[i % t->n_columns] = width;

@@ -189,9 +189,9 @@ static void stop(struct cfs_keeper *k)
   }
   k->stopping = true;
   cfs_keeper_end_helpers(k);
-  int r = cfs_mount_detach(k->mount.path, k->mount.dev_major, k->mount.dev_minor, false);
+  int r = cfs_mount_detach(k->mount.path, k->mount.dev_major, k->mount.dev_minor, false, NULL);
   if (r < 0 && r != -ENOENT)
-    cfs_mount_detach(k->mount.path, k->mount.dev_major, k->mount.dev_minor, true);
+    cfs_mount_detach(k->mount.path, k->mount.dev_major, k->mount.dev_minor, true, NULL);
 }
 
 static void take_signals(struct cfs_keeper *k)
@@ -399,7 +399,7 @@ static void end(struct cfs_keeper *k)
   end_helper(&k->prober);
   /* Detached before its server goes, so that nobody meets a dead mount. */
   if (k->mount.device >= 0)
-    cfs_mount_detach(k->mount.path, k->mount.dev_major, k->mount.dev_minor, true);
+    cfs_mount_detach(k->mount.path, k->mount.dev_major, k->mount.dev_minor, true, NULL);
   cfs_nursery_kill(k);
   cfs_keeper_close_private(k);
   cfs_state_remove(&k->state);

@@ -107,6 +107,7 @@ static int wait_child(pid_t pid)
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
+/* Without ret_device no connection is expected of it. What it says, on its first line, goes into text. */
 static int run_fusermount(char *const *argv, int *ret_device, char *text, size_t text_size)
 {
   cleanup_close int ours = -1, theirs = -1, out = -1, in = -1;
@@ -124,12 +125,13 @@ static int run_fusermount(char *const *argv, int *ret_device, char *text, size_t
     exec_fusermount(argv, theirs, in);
   close(TAKE_FD(theirs));
   close(TAKE_FD(in));
-  *ret_device = receive_fd(ours);
+  if (ret_device)
+    *ret_device = receive_fd(ours);
   read_message(out, text, text_size);
   int status = wait_child(pid);
   if (status == 127)
     return -ENOENT;
-  return status == 0 && *ret_device >= 0 ? 0 : -EPERM;
+  return status == 0 && (!ret_device || *ret_device >= 0) ? 0 : -EPERM;
 }
 
 static int mount_fusermount(cfs_mount *m, const struct cfs_mount_options *o, char **ret_why)
@@ -186,7 +188,7 @@ void cfs_mount_done(cfs_mount *m)
 }
 
 /* The entry that the path leads to is the last one mounted there. */
-static bool shows(const char *path, uint32_t dev_major, uint32_t dev_minor)
+static bool shows(const char *path, uint32_t dev_major, uint32_t dev_minor, uid_t *ret_user)
 {
   cleanup_mountinfo struct cfs_mountinfo_reader reader = {0};
   struct cfs_mountinfo m;
@@ -194,32 +196,41 @@ static bool shows(const char *path, uint32_t dev_major, uint32_t dev_minor)
   if (cfs_mountinfo_open(&reader) < 0)
     return false;
   while (cfs_mountinfo_next(&reader, &m) > 0)
-    if (strcmp(m.path, path) == 0)
+    if (strcmp(m.path, path) == 0) {
       found = m.dev_major == dev_major && m.dev_minor == dev_minor;
+      *ret_user = m.user;
+    }
   return found;
 }
 
-static int detach_fusermount(const char *path, bool lazy)
+/* fusermount3 tells a busy mount from one that it may not, or cannot, take away by its words alone. */
+static int detach_fusermount(const char *path, bool lazy, char **ret_why)
 {
-  char *argv[] = {(char *)"fusermount3", (char *)"-u", (char *)(lazy ? "-qz" : "-q"), (char *)"--", (char *)path, NULL};
-  pid_t pid = fork();
-  if (pid < 0)
-    return -errno;
-  if (pid == 0)
-    exec_fusermount(argv, -1, -1);
-  int status = wait_child(pid);
-  return status == 0 ? 0 : status == 127 ? -EPERM : -EBUSY;
+  char text[256] = "";
+  char *argv[] = {(char *)"fusermount3", (char *)(lazy ? "-uz" : "-u"), (char *)"--", (char *)path, NULL};
+  int r = run_fusermount(argv, NULL, text, sizeof(text));
+  if (r == 0 || strstr(text, strerror(EBUSY)))
+    return r == 0 ? 0 : -EBUSY;
+  if (r == -ENOENT)
+    return cfs_why(ret_why, -EPERM, "fusermount3 is not installed, and unmounting without it needs root");
+  if (access("/etc/mtab", F_OK) < 0)
+    return cfs_why(ret_why, -EPERM, "fusermount3 wants /etc/mtab, which is missing here; root makes it with: "
+                                    "ln -s ../proc/self/mounts /etc/mtab");
+  return cfs_why(ret_why, -EPERM, "%s", text[0] ? text : "fusermount3 failed");
 }
 
-int cfs_mount_detach(const char *path, uint32_t dev_major, uint32_t dev_minor, bool lazy)
+int cfs_mount_detach(const char *path, uint32_t dev_major, uint32_t dev_minor, bool lazy, char **ret_why)
 {
-  if (!shows(path, dev_major, dev_minor))
-    return -ENOENT;
+  uid_t owner = 0;
+  if (!shows(path, dev_major, dev_minor, &owner))
+    return cfs_why(ret_why, -ENOENT, "it is not mounted there");
   if (umount2(path, UMOUNT_NOFOLLOW | (lazy ? MNT_DETACH : 0)) == 0)
     return 0;
   if (errno != EPERM || geteuid() == 0)
-    return -errno;
-  return detach_fusermount(path, lazy);
+    return cfs_why(ret_why, -errno, "%s", strerror(errno));
+  if (owner != geteuid())
+    return cfs_why(ret_why, -EPERM, "it was mounted by %s", owner == 0 ? "root" : "another user");
+  return detach_fusermount(path, lazy, ret_why);
 }
 
 void cfs_mount_read_ahead(const cfs_mount *m, unsigned kb)

@@ -23,8 +23,9 @@ int cfs_mount_attach(cfs_mount *m, const char *path, const struct cfs_mount_opti
 /* Closes the connection and forgets the path; unmounts nothing. */
 void cfs_mount_done(cfs_mount *m);
 
-/* Takes the filesystem off path, once; only if it is what path shows in the mount table. -ENOENT: it is not. */
-int cfs_mount_detach(const char *path, uint32_t dev_major, uint32_t dev_minor, bool lazy);
+/* Takes the filesystem off path, once; only if it is what path shows in the mount table. Returns 0, or a negative
+ * errno with *ret_why (which may be NULL): -ENOENT when path shows something else, -EBUSY, -EPERM. */
+int cfs_mount_detach(const char *path, uint32_t dev_major, uint32_t dev_minor, bool lazy, char **ret_why);
 
 /* Widens the kernel's read-ahead on the mount; needs root, and a worker that answers. Best effort. */
 void cfs_mount_read_ahead(const cfs_mount *m, unsigned kb);

@@ -28,16 +28,31 @@ static uid_t option_user(const char *options)
   return (uid_t)strtoul(p + strlen("user_id="), NULL, 10);
 }
 
+static bool read_number(const char *text, int base, const char **ret_end, unsigned *ret)
+{
+  char *end;
+  *ret = (unsigned)strtoul(text, &end, base);
+  *ret_end = end;
+  return end != text;
+}
+
+bool cfs_device_parse(const char *text, int base, uint32_t *ret_major, uint32_t *ret_minor)
+{
+  const char *end;
+  return read_number(text, base, &end, ret_major) && *end == ':' && read_number(end + 1, base, &end, ret_minor);
+}
+
 int cfs_mountinfo_parse(char *line, struct cfs_mountinfo *ret)
 {
   struct cfs_mountinfo m = {0};
+  const char *end;
   char *save = NULL, *words[6], *word;
   line[strcspn(line, "\n")] = '\0';
   for (int i = 0; i < 6; i++)
     if (!(words[i] = strtok_r(i ? NULL : line, " ", &save)))
       return -EINVAL;
-  if (sscanf(words[0], "%u", &m.id) != 1 || sscanf(words[1], "%u", &m.parent) != 1 ||
-      sscanf(words[2], "%u:%u", &m.dev_major, &m.dev_minor) != 2)
+  if (!read_number(words[0], 10, &end, &m.id) || !read_number(words[1], 10, &end, &m.parent) ||
+      !cfs_device_parse(words[2], 10, &m.dev_major, &m.dev_minor))
     return -EINVAL;
   /* Optional fields, as many as the kernel likes, end with a single "-". */
   do

@@ -23,6 +23,9 @@ struct cfs_mountinfo {
 /* Parses one line in place, decoding octal escapes. -EINVAL if it is not such a line. */
 int cfs_mountinfo_parse(char *line, struct cfs_mountinfo *ret);
 
+/* "MAJOR:MINOR" as proc(5)'s files give a device, in that base. False when text does not begin with one. */
+bool cfs_device_parse(const char *text, int base, uint32_t *ret_major, uint32_t *ret_minor);
+
 /* Reading the table of this process: open, then next until it returns 0 (1 is an entry, which is valid
  * until the next call), then close. */
 struct cfs_mountinfo_reader {

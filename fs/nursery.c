@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -213,17 +214,25 @@ static bool thread_is_free(const struct cfs_keeper *k)
   return false;
 }
 
+/* Whether a line of /proc/PID/status says that the process is a zombie, or has SIGKILL coming to it. */
+static bool says_dying(const char *line)
+{
+  static const char zombie[] = "State:\tZ", pending[] = "SigPnd:";
+  if (strncmp(line, zombie, strlen(zombie)) == 0)
+    return true;
+  return strncmp(line, pending, strlen(pending)) == 0 &&
+         (strtoull(line + strlen(pending), NULL, 16) & (1ull << (SIGKILL - 1)));
+}
+
 /* Killed, but not dead: one of its threads waits for a disk or a server that does not answer. */
 static bool is_dying(pid_t pid)
 {
   char path[32], line[128];
   bool dying = false;
-  unsigned long long pending;
   snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
   cleanup_fclose FILE *f = fopen(path, "re");
   while (f && !dying && fgets(line, sizeof(line), f))
-    dying = strncmp(line, "State:\tZ", strlen("State:\tZ")) == 0 ||
-            (sscanf(line, "SigPnd: %llx", &pending) == 1 && (pending & (1ull << (SIGKILL - 1))));
+    dying = says_dying(line);
   return dying;
 }
 

@@ -93,7 +93,7 @@ static uint32_t find_pin(cfs_pins *p, const struct stat *st)
 
 int cfs_pins_take(cfs_pins *p, const char *path, const struct cfs_backing_id *id, uint32_t *ret_pin)
 {
-  struct stat st;
+  struct stat st = {0};
   cleanup_close int fd = -1;
   *ret_pin = CFS_PIN_NONE;
   if (p->used >= p->limit)

@@ -45,7 +45,7 @@ static int clear_dead(const char *dir, char **ret_why)
     if (cfs_place_answers(place.path))
       r = cfs_why(ret_why, -EALREADY, "a cudafs mount is there already");
     else
-      r = cfs_mount_detach(place.path, place.dev_major, place.dev_minor, true);
+      r = cfs_mount_detach(place.path, place.dev_major, place.dev_minor, true, NULL);
     if (r < 0 && r != -EALREADY)
       cfs_why(ret_why, r, "a dead mount is in the way and cannot be taken off: %s", strerror(-r));
   }
@@ -95,8 +95,8 @@ static void report_to_parent(void *data, int error, const char *why)
   int *fd = data;
   struct report report = {.error = error};
   snprintf(report.why, sizeof(report.why), "%s", why ? why : "");
-  if (write(*fd, &report, sizeof(report)) < 0)
-    error = -EPIPE; /* nobody waits any longer */
+  ssize_t written = write(*fd, &report, sizeof(report));
+  (void)written; /* when it fails, nobody waits any longer */
   close(TAKE_FD(*fd));
 }
 
@@ -169,15 +169,17 @@ static void report_here(void *data, int error, const char *why)
     f->options->on_ready(f->options->on_ready_data);
 }
 
-static int serve_in_foreground(struct cfs_keeper_setup *setup, const struct cfs_serve_options *options, char **ret_why)
+static int serve_in_foreground(const struct cfs_keeper_setup *common, const struct cfs_serve_options *options,
+                               char **ret_why)
 {
   struct foreground f = {.options = options, .ret_why = ret_why};
-  setup->report = report_here;
-  setup->report_data = &f;
-  close_others(setup->tree_fd, setup->tree_fd);
+  struct cfs_keeper_setup setup = *common;
+  setup.report = report_here;
+  setup.report_data = &f;
+  close_others(setup.tree_fd, setup.tree_fd);
   if (chdir("/") < 0)
     return cfs_why(ret_why, -errno, "%s", strerror(errno));
-  return cfs_keeper_run(setup);
+  return cfs_keeper_run(&setup);
 }
 
 int cfs_serve(int tree_fd, const struct cfs_serve_options *options, char **ret_why)

@@ -22,14 +22,28 @@ enum { ANSWER_SECONDS = 10 };
 
 static const char *const file_names[] = {"state", "label", "control", "state.new", "label.new"};
 
+/* The three numbers of a line of uid_map. */
+static bool read_mapping(const char *line, unsigned long numbers[3])
+{
+  for (int i = 0; i < 3; i++) {
+    char *end;
+    numbers[i] = strtoul(line, &end, 10);
+    if (end == line)
+      return false;
+    line = end;
+  }
+  return true;
+}
+
 /* A user namespace calls its owner root; outside it has a name of its own, and /tmp is shared. */
 static uid_t outer_user(uid_t user)
 {
-  unsigned long inside, outside, count;
+  unsigned long map[3]; /* inside, outside, count */
+  char line[128];
   cleanup_fclose FILE *f = fopen("/proc/self/uid_map", "re");
-  while (f && fscanf(f, "%lu %lu %lu", &inside, &outside, &count) == 3)
-    if (user >= inside && user - inside < count)
-      return (uid_t)(outside + (user - inside));
+  while (f && fgets(line, sizeof(line), f) && read_mapping(line, map))
+    if (user >= map[0] && user - map[0] < map[2])
+      return (uid_t)(map[1] + (user - map[0]));
   return user;
 }
 
@@ -257,18 +271,21 @@ static int read_file(const cfs_state *s, const char *name, size_t limit, char **
 
 int cfs_state_read(const cfs_state *s, char **ret_mountpoint, pid_t *ret_keeper)
 {
-  static const char key[] = "\nmountpoint ";
+  static const char first[] = "keeper ", key[] = "\nmountpoint ";
   cleanup_free char *text = NULL;
   size_t size;
-  int keeper, r = read_file(s, "state", 2 * 4096, &text, &size);
+  int r = read_file(s, "state", 2 * 4096, &text, &size);
   if (r < 0)
     return r;
-  char *path = strstr(text, key);
-  if (sscanf(text, "keeper %d\n", &keeper) != 1 || !path || text[size - 1] != '\n')
+  if (strncmp(text, first, strlen(first)) != 0)
+    return -EBADMSG;
+  char *path = strstr(text, key), *end, *digits = text + strlen(first);
+  long keeper = strtol(digits, &end, 10);
+  if (end == digits || !path || text[size - 1] != '\n')
     return -EBADMSG;
   text[size - 1] = '\0'; /* a path may hold newlines itself: it goes to the end */
   *ret_mountpoint = strdup(path + strlen(key));
-  *ret_keeper = keeper;
+  *ret_keeper = (pid_t)keeper;
   return *ret_mountpoint ? 0 : -ENOMEM;
 }
 

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "fs/client.h"
 #include "fs/mount.h"
+#include "fs/mountinfo.h"
 #include "fs/why.h"
 
 #define STEP_MS        10
@@ -49,15 +50,25 @@ static bool opens(int process, const struct cfs_place *place)
   return false;
 }
 
+/* A line of maps: ADDRESSES PERMISSIONS OFFSET MAJOR:MINOR INODE PATH */
+static bool maps_from(const char *line, const struct cfs_place *place)
+{
+  uint32_t dev_major, dev_minor;
+  for (int i = 0; i < 3; i++) {
+    line += strcspn(line, " ");
+    line += strspn(line, " ");
+  }
+  return cfs_device_parse(line, 16, &dev_major, &dev_minor) && dev_major == place->dev_major &&
+         dev_minor == place->dev_minor;
+}
+
 static bool maps(int process, const struct cfs_place *place)
 {
   char line[4352];
-  unsigned dev_major, dev_minor;
   int fd = openat(process, "maps", O_RDONLY | O_CLOEXEC);
   cleanup_fclose FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
   while (f && fgets(line, sizeof(line), f))
-    if (sscanf(line, "%*s %*s %*s %x:%x", &dev_major, &dev_minor) == 2 && dev_major == place->dev_major &&
-        dev_minor == place->dev_minor)
+    if (maps_from(line, place))
       return true;
   return false;
 }
@@ -113,13 +124,9 @@ static int detach(const struct cfs_place *place, bool lazy, char **ret_why)
   for (int waited = 0; r == -EBUSY && waited <= BUSY_PATIENCE; waited += STEP_MS) {
     if (waited)
       pause_ms(STEP_MS);
-    r = cfs_mount_detach(place->path, place->dev_major, place->dev_minor, lazy);
+    r = cfs_mount_detach(place->path, place->dev_major, place->dev_minor, lazy, ret_why);
   }
-  if (r == -EBUSY)
-    return explain_busy(place, ret_why);
-  if (r == -EPERM)
-    return cfs_why(ret_why, r, "it was mounted by another user");
-  return r < 0 ? cfs_why(ret_why, r, "%s", strerror(-r)) : 0;
+  return r == -EBUSY ? explain_busy(place, ret_why) : r;
 }
 
 static bool is_mounted(const struct cfs_place *place)

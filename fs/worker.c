@@ -106,6 +106,12 @@ static void *serve(void *data)
   return NULL;
 }
 
+static struct thread thread_of(struct worker *w, unsigned i)
+{
+  return (struct thread){.worker = w, .shared = &w->setup->shared->threads[i]};
+}
+
+/* All but the first, which is the caller's own. */
 static int start_threads(struct worker *w, struct thread *threads)
 {
   pthread_attr_t attr;
@@ -113,10 +119,9 @@ static int start_threads(struct worker *w, struct thread *threads)
   int r = pthread_attr_init(&attr);
   if (r == 0)
     r = pthread_attr_setstacksize(&attr, THREAD_STACK);
-  for (unsigned i = 0; r == 0 && i < w->setup->threads; i++) {
-    threads[i] = (struct thread){.worker = w, .shared = &w->setup->shared->threads[i]};
-    if (i)
-      r = pthread_create(&id, &attr, serve, &threads[i]);
+  for (unsigned i = 1; r == 0 && i < w->setup->threads; i++) {
+    threads[i] = thread_of(w, i);
+    r = pthread_create(&id, &attr, serve, &threads[i]);
   }
   return -r;
 }
@@ -133,6 +138,7 @@ _Noreturn void cfs_worker_run(const struct cfs_worker_setup *setup)
    * answer EINVAL, and then what the last worker had read is lost to its client. */
   cfs_connection_resend(setup->device);
   cfs_sandbox_enter_worker(setup->sandbox);
+  threads[0] = thread_of(&w, 0);
   if (start_threads(&w, threads) < 0)
     _exit(2);
   if (write(setup->ready, "r", 1) < 0)

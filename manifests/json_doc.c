@@ -66,8 +66,9 @@ static int syntax_error(const cfs_json_doc *doc, const json_error_t *e, cfs_erro
 
 static bool is_blank(const char *text, size_t size)
 {
+  static const char blanks[] = {' ', '\t', '\r', '\n'};
   for (size_t i = 0; i < size; i++)
-    if (!memchr(" \t\r\n", text[i], 4))
+    if (!memchr(blanks, text[i], sizeof(blanks)))
       return false;
   return true;
 }

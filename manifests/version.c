@@ -69,7 +69,7 @@ char *cfs_version_release(const char *version)
 int cfs_version_major(const char *version)
 {
   size_t n = strspn(version, "0123456789");
-  return n && n < 9 ? atoi(version) : -1;
+  return n && n < 9 ? cfs_leading_number(version) : -1;
 }
 
 bool cfs_version_in_release(const char *version, const char *release)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/strings.h"
 #include "manifests/version.h"
 #include "overlays/advice.h"
 
@@ -66,7 +67,7 @@ void cfs_compose_releases(const struct cfs_composing *in, bool any_tool, cfs_str
 static int suffix_major(const cfs_part *part)
 {
   const char *suffix = part->package ? strstr(part->package, "-cu1") : NULL;
-  return suffix ? atoi(suffix + 3) : -1;
+  return suffix ? cfs_leading_number(suffix + 3) : -1;
 }
 
 static int cuda_major(const cfs_part *part)
@@ -136,7 +137,7 @@ static long patch_of(const char *version)
 {
   const char *dot = version ? strchr(version, '.') : NULL;
   dot = dot ? strchr(dot + 1, '.') : NULL;
-  return dot ? atol(dot + 1) : 0;
+  return dot ? strtol(dot + 1, NULL, 10) : 0;
 }
 
 static int compare_picks(const struct pick *a, const struct pick *b)

@@ -41,14 +41,13 @@ static void say(const struct cfs_examination *x, const char *what)
     x->request->progress(x->request->data, what);
 }
 
-static void add_wheels(struct cfs_examination *x, const char *path)
+static void add_wheels(struct cfs_examination *x, char *path)
 {
-  struct cfs_manifest_source source = {
-      .id = (char *)(uintptr_t)path, .kind = CFS_SOURCE_SITE_PACKAGES, .path = (char *)(uintptr_t)path};
+  struct cfs_manifest_source source = {.id = path, .kind = CFS_SOURCE_SITE_PACKAGES, .path = path};
   cfs_inventory *inventory = NULL;
   if (cfs_source_read(&source, NULL, x->tables, &inventory, NULL) < 0)
     return;
-  x->wheels = cfs_grow(x->wheels, x->n_wheels + 1, sizeof(*x->wheels));
+  x->wheels = cfs_grow(x->wheels, x->n_wheels + 1, sizeof(cfs_inventory *));
   x->wheels[x->n_wheels++] = inventory;
 }
 
@@ -87,7 +86,8 @@ int cfs_doctor(const struct cfs_doctor_request *request, cfs_diagnosis *ret, cfs
     if (r < 0)
       return r;
   }
-  struct cfs_examination x = {.request = request, .tables = own ? own : request->build->tables, .diagnosis = ret};
+  const cfs_tables *tables = request->build ? request->build->tables : own;
+  struct cfs_examination x = {.request = request, .tables = tables, .diagnosis = ret};
   int r = examine(&x, err);
   for (size_t i = 0; i < x.n_wheels; i++)
     cfs_inventory_free(x.wheels[i]);

@@ -175,7 +175,7 @@ static int compared_with(const char *condition, const char *operand)
   if (!p || p >= condition + strcspn(condition, "\n"))
     return 0;
   p = skip_blanks(p + strlen(operand));
-  return *p >= '1' && *p <= '9' ? atoi(p) : 0;
+  return *p >= '1' && *p <= '9' ? cfs_leading_number(p) : 0;
 }
 
 struct limits_scan {

@@ -39,7 +39,7 @@ static int ask(struct cfs_host_compiler *c, cfs_error **err)
   if (calls[0].status != 0 || !n)
     return cfs_error_set(err, CFS_FAILED, ENODATA, c->path, NULL, "the host compiler does not tell its version");
   c->version = cfs_strndup(number, n);
-  c->major = atoi(c->version);
+  c->major = cfs_leading_number(c->version);
   c->clang = text && strstr(text, "clang");
   return 0;
 }

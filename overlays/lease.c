@@ -82,8 +82,7 @@ int cfs_lease_take(const char *root, const struct cfs_lease_wait *wait, struct c
     return cfs_error_set(err, CFS_FAILED, EINTR, root, NULL, "interrupted while waiting for running compilers");
   if (r < 0)
     return cfs_error_set(err, CFS_FAILED, -r, root, NULL, "its locks cannot be taken (%s)", strerror(-r));
-  *ret = held;
-  held = (struct cfs_lease){-1, -1};
+  *ret = (struct cfs_lease){.gate = TAKE_FD(held.gate), .lease = TAKE_FD(held.lease)};
   return 0;
 }
 

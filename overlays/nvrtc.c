@@ -27,31 +27,37 @@ struct nvrtc {
   const char *(*error_string)(int);
 };
 
+static void *find(void *handle, const char *name, const char **missing)
+{
+  void *found = dlsym(handle, name);
+  if (!found && !*missing)
+    *missing = name;
+  return found;
+}
+
 static int load(const char *library, struct nvrtc *ret, cfs_error **err)
 {
   void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  if (!handle)
-    return cfs_error_set(err, CFS_FAILED, ELIBACC, library, NULL, "it cannot be loaded: %s", dlerror());
-  const struct {
-    const char *name;
-    void **to;
-  } symbols[] = {
-      {"nvrtcVersion", (void **)&ret->version},
-      {"nvrtcCreateProgram", (void **)&ret->create},
-      {"nvrtcCompileProgram", (void **)&ret->compile},
-      {"nvrtcGetProgramLogSize", (void **)&ret->log_size},
-      {"nvrtcGetProgramLog", (void **)&ret->log},
-      {"nvrtcGetPTXSize", (void **)&ret->ptx_size},
-      {"nvrtcGetPTX", (void **)&ret->ptx},
-      {"nvrtcDestroyProgram", (void **)&ret->destroy},
-      {"nvrtcGetErrorString", (void **)&ret->error_string},
-  };
-  for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-    *symbols[i].to = dlsym(handle, symbols[i].name);
-    if (!*symbols[i].to)
-      return cfs_error_set(err, CFS_FAILED, ELIBBAD, library, NULL, "it has no %s", symbols[i].name);
+  if (!handle) {
+    cfs_error_set(err, CFS_FAILED, ELIBACC, library, NULL, "it cannot be loaded: %s", dlerror());
+    return -ELIBACC;
   }
-  return 0;
+  const char *missing = NULL;
+  *ret = (struct nvrtc){
+      .version = find(handle, "nvrtcVersion", &missing),
+      .create = find(handle, "nvrtcCreateProgram", &missing),
+      .compile = find(handle, "nvrtcCompileProgram", &missing),
+      .log_size = find(handle, "nvrtcGetProgramLogSize", &missing),
+      .log = find(handle, "nvrtcGetProgramLog", &missing),
+      .ptx_size = find(handle, "nvrtcGetPTXSize", &missing),
+      .ptx = find(handle, "nvrtcGetPTX", &missing),
+      .destroy = find(handle, "nvrtcDestroyProgram", &missing),
+      .error_string = find(handle, "nvrtcGetErrorString", &missing),
+  };
+  if (!missing)
+    return 0;
+  cfs_error_set(err, CFS_FAILED, ELIBBAD, library, NULL, "it has no %s", missing);
+  return -ELIBBAD;
 }
 
 static char *read_log(const struct nvrtc *n, program p)

@@ -80,11 +80,11 @@ void cfs_routes_image(const void *dispatcher, size_t dispatcher_size, const char
   cfs_buffer_add(&b, zeros, padding);
   uint64_t length = strlen(text);
   cfs_buffer_add(&b, text, length);
-  unsigned char footer[CFS_TRAILER_FOOTER_SIZE];
-  for (int i = 0; i < 8; i++)
-    footer[i] = (unsigned char)(length >> (8 * i));
-  memcpy(footer + 8, CFS_TRAILER_MAGIC, CFS_TRAILER_MAGIC_SIZE);
-  cfs_buffer_add(&b, footer, sizeof(footer));
+  unsigned char little_endian[CFS_TRAILER_FOOTER_SIZE - CFS_TRAILER_MAGIC_SIZE];
+  for (size_t i = 0; i < sizeof(little_endian); i++)
+    little_endian[i] = (unsigned char)(length >> (8 * i));
+  cfs_buffer_add(&b, little_endian, sizeof(little_endian));
+  cfs_buffer_add(&b, CFS_TRAILER_MAGIC, CFS_TRAILER_MAGIC_SIZE);
   *ret = b.data;
   *ret_size = b.size;
 }

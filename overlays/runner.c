@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -82,7 +81,7 @@ static int spawn(const char *path, const char *const *argv, int out, pid_t *ret_
   posix_spawn_file_actions_adddup2(&files, out, STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&files, out, STDERR_FILENO);
   set_attributes(&attributes);
-  int r = posix_spawn(ret_pid, path, &files, &attributes, (char *const *)(uintptr_t)argv, environment);
+  int r = posix_spawn(ret_pid, path, &files, &attributes, (char *const *)argv, environment);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
   return -r;

@@ -52,17 +52,17 @@ static const struct section_shape {
   uint32_t type;
   uint64_t flags;
   enum section link;
+  Elf_Type data;
   size_t entry;
   size_t align;
-  Elf_Type data;
 } section_shapes[N_SECTIONS] = {
-    [S_HASH] = {1, SHT_HASH, SHF_ALLOC, S_DYNSYM, 4, 8, ELF_T_WORD},
-    [S_GNU_HASH] = {7, SHT_GNU_HASH, SHF_ALLOC, S_DYNSYM, 0, 8, ELF_T_GNUHASH},
-    [S_DYNSYM] = {17, SHT_DYNSYM, SHF_ALLOC, S_DYNSTR, sizeof(Elf64_Sym), 8, ELF_T_SYM},
-    [S_DYNSTR] = {25, SHT_STRTAB, SHF_ALLOC, S_NULL, 0, 1, ELF_T_BYTE},
-    [S_TEXT] = {33, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, S_NULL, 0, 16, ELF_T_BYTE},
-    [S_DYNAMIC] = {39, SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, S_DYNSTR, sizeof(Elf64_Dyn), 8, ELF_T_DYN},
-    [S_SHSTRTAB] = {48, SHT_STRTAB, 0, S_NULL, 0, 1, ELF_T_BYTE},
+    [S_HASH] = {1, SHT_HASH, SHF_ALLOC, S_DYNSYM, ELF_T_WORD, 4, 8},
+    [S_GNU_HASH] = {7, SHT_GNU_HASH, SHF_ALLOC, S_DYNSYM, ELF_T_GNUHASH, 0, 8},
+    [S_DYNSYM] = {17, SHT_DYNSYM, SHF_ALLOC, S_DYNSTR, ELF_T_SYM, sizeof(Elf64_Sym), 8},
+    [S_DYNSTR] = {25, SHT_STRTAB, SHF_ALLOC, S_NULL, ELF_T_BYTE, 0, 1},
+    [S_TEXT] = {33, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, S_NULL, ELF_T_BYTE, 0, 16},
+    [S_DYNAMIC] = {39, SHT_DYNAMIC, SHF_ALLOC | SHF_WRITE, S_DYNSTR, ELF_T_DYN, sizeof(Elf64_Dyn), 8},
+    [S_SHSTRTAB] = {48, SHT_STRTAB, 0, S_NULL, ELF_T_BYTE, 0, 1},
 };
 
 struct content {
@@ -151,9 +151,9 @@ static void make_strings(struct writer *w)
     size += strlen(w->symbols[i].name) + 1;
   }
   char *strings = section_new(w, S_DYNSTR, size);
-  strcpy(strings + 1, w->stub->soname);
+  memcpy(strings + 1, w->stub->soname, strlen(w->stub->soname) + 1);
   for (size_t i = 0; i < w->count; i++)
-    strcpy(strings + w->symbols[i].string, w->symbols[i].name);
+    memcpy(strings + w->symbols[i].string, w->symbols[i].name, strlen(w->symbols[i].name) + 1);
 }
 
 static void make_hash(struct writer *w)

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/strings.h"
 #include "manifests/version.h"
 #include "overlays/dispatch/trailer.h"
 #include "overlays/probe.h"
@@ -26,7 +27,8 @@ static void strings_of_json(const json_t *array, cfs_strings *ret)
 /* By number; of one number the architecture's own code ("a") before the family's and the common one. */
 static int compare_targets(const char *a, const char *b)
 {
-  int c = atoi(a + strcspn(a, "0123456789")) - atoi(b + strcspn(b, "0123456789"));
+  static const char digits[] = "0123456789";
+  int c = cfs_leading_number(a + strcspn(a, digits)) - cfs_leading_number(b + strcspn(b, digits));
   return c ? c : (int)cfs_has_suffix(a, "a") - (int)cfs_has_suffix(b, "a");
 }
 

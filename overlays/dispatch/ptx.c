@@ -23,8 +23,9 @@ static void skip_line(struct cursor *c)
 
 static bool skip_blanks(struct cursor *c)
 {
+  static const char blanks[] = {' ', '\t', '\f', '\r'};
   const char *start = c->at;
-  while (c->at < c->end && memchr(" \t\f\r", *c->at, 4))
+  while (c->at < c->end && memchr(blanks, *c->at, sizeof(blanks)))
     c->at++;
   return c->at > start;
 }

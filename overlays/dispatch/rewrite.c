@@ -104,15 +104,15 @@ static bool is_one_of(const char *word, const char *const *list)
   return false;
 }
 
-/* The part of word after an option that takes a path without a blank; NULL when it is no such option. */
-static const char *attached_path(const char *word)
+/* The length of the option at word's start that takes a path without a blank; 0 when it is no such option. */
+static size_t before_attached_path(const char *word)
 {
   static const char *const prefixes[] = {"-isystem",        "-iquote", "-idirafter", "-include", "-imacros",
                                          "--library-path=", "-I",      "-L",         NULL};
   for (size_t i = 0; prefixes[i]; i++)
     if (cfs_has_prefix(word, prefixes[i]))
-      return word + strlen(prefixes[i]);
-  return NULL;
+      return strlen(prefixes[i]);
+  return 0;
 }
 
 /* One word for the host compiler or a linker: what it becomes, or NULL when it stays. */
@@ -131,11 +131,11 @@ static char *rewrite_token(const struct cfs_rewrite *rw, const char *word, enum 
   }
   if (*pending != NOTHING)
     return NULL;
-  const char *path = attached_path(word);
-  if (!path)
+  size_t option = before_attached_path(word);
+  if (!option)
     return word[0] != '-' && strchr(word, '/') ? cfs_rewrite_path(rw, word) : NULL;
-  cleanup_free char *moved = cfs_rewrite_path(rw, path);
-  return moved ? cfs_format("%.*s%s", (int)(path - word), word, moved) : NULL;
+  cleanup_free char *moved = cfs_rewrite_path(rw, word + option);
+  return moved ? cfs_format("%.*s%s", (int)option, word, moved) : NULL;
 }
 
 /* A value of -Xcompiler, -Xlinker: words parted by commas or blanks, perhaps quoted or escaped. */

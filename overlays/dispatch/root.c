@@ -19,7 +19,7 @@
 
 static const char *started_path(void)
 {
-  return (const char *)getauxval(AT_EXECFN); // NOLINT: the auxiliary vector holds a pointer
+  return (const char *)getauxval(AT_EXECFN); // NOLINT(performance-no-int-to-ptr): the auxiliary vector holds a pointer
 }
 
 int cfs_root_open_self(void)

@@ -16,6 +16,7 @@ CUDA under /usr/local is hidden there, and neither a mount nor a daemon can outl
 
 Environment:
     CUDAFS_BIN         the program under test (meson sets it)
+    CUDAFS_PROGRAM     the program itself, where CUDAFS_BIN is a script that starts it under a checker
     CUDAFS_TEST_CACHE  wheels, venvs and root file systems, kept between runs (~/.cache/cudafs-tests)
     CUDAFS_MUST_RUN    "1": what cannot run fails instead of being skipped
     CUDAFS_TEST_QUICK  "1": fewer releases and targets (for the slow builds: sanitizers, valgrind)
@@ -116,7 +117,7 @@ def environment(**more):
     runtime = os.path.join(work(), "run")
     for folder in (home, runtime):
         os.makedirs(folder, mode=0o755, exist_ok=True)
-    kept = ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "CUDAFS_DATA", "CUDAFS_DISPATCH", "TMPDIR", "CUDAFS_TEST_CACHE", "TZ")
+    kept = ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "CUDAFS_DATA", "CUDAFS_DISPATCH", "CUDAFS_PROGRAM", "TMPDIR", "CUDAFS_TEST_CACHE", "TZ")
     env = {k: v for k, v in os.environ.items() if k in kept or k.startswith("PIP_") or k.lower().endswith("_proxy")}
     env.update(PATH=PATH, HOME=home, LC_ALL="C.UTF-8", XDG_RUNTIME_DIR=runtime)
     env.update({k: v for k, v in more.items() if v is not None})
@@ -157,6 +158,12 @@ def program():
     return os.path.abspath(path)
 
 
+def built(path):
+    """What the build of the program under test made at path."""
+    real = os.path.abspath(os.environ.get("CUDAFS_PROGRAM") or program())
+    return os.path.join(os.path.dirname(os.path.dirname(real)), path)
+
+
 def cudafs(*args, rc=0, **options):
     return run([program(), *map(str, args)], rc=rc, **options)
 
@@ -187,10 +194,11 @@ def reachable():
         return
     copy = os.path.join(work(), "program")
     shutil.copytree(os.path.join(SOURCE, "manifests", "data"), copy + "/data")
-    build = os.path.dirname(os.path.dirname(program()))
-    shutil.copy(program(), copy)
-    shutil.copy(build + "/overlays/dispatch/dispatch", copy)
-    os.environ.update(CUDAFS_BIN=copy + "/cudafs", CUDAFS_DATA=copy + "/data", CUDAFS_DISPATCH=copy + "/cudafs-dispatch")
+    shutil.copy(program(), copy + "/started")
+    shutil.copy(built("cli/cudafs"), copy + "/cudafs")
+    shutil.copy(built("overlays/dispatch/dispatch"), copy + "/dispatch")
+    os.environ.update(CUDAFS_BIN=copy + "/started", CUDAFS_PROGRAM=copy + "/cudafs", CUDAFS_DATA=copy + "/data",
+                      CUDAFS_DISPATCH=copy + "/dispatch")
     run(["chmod", "-R", "a+rX", copy], rc=0)
     as_user([program(), "--version"], rc=0)
 
@@ -294,6 +302,14 @@ def processes():
         if state != "Z" and command:
             found[int(entry)] = command
     return found
+
+
+def strike(pid):
+    """Kills what may have ended since its number was read."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
 
 
 def wait_for(condition, what, seconds=10):

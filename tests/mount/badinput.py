@@ -195,10 +195,10 @@ def _():
     file = good()
     where = place("stale")
     cudafs("mount", file, where)
-    for pid in processes():
-        if "cudafs" in (os.path.basename(os.path.realpath(f"/proc/{pid}/exe"))):
-            os.kill(pid, signal.SIGKILL)
-    time.sleep(0.5)
+    # Whichever is killed first, the others start again what it was: until none is left.
+    while serving := [pid for pid, command in processes().items() if where in command]:
+        for pid in serving:
+            strike(pid)
     cudafs("mount", file, where)
     check(os.path.exists(where + "/bin/nvcc"), "not usable")
     equal(len(mounts_below(where)), 1, "mounts")
@@ -218,6 +218,22 @@ def _():
     equal(mounts_below(where), [], "mounts")
 
 
+@contextmanager
+def without(*paths):
+    """Lets this test alone see the folder of the paths without them."""
+    folder, scratch = os.path.dirname(paths[0]), place("overlay")
+    run(["mount", "-t", "tmpfs", "none", scratch], rc=0)
+    os.makedirs(scratch + "/up"), os.makedirs(scratch + "/wk")
+    run(["mount", "-t", "overlay", "-o", f"lowerdir={folder},upperdir={scratch}/up,workdir={scratch}/wk", "none", folder], rc=0)
+    try:
+        for path in paths:
+            remove(path)
+        yield
+    finally:
+        run(["umount", "-l", folder], rc=0)
+        run(["umount", "-l", scratch], rc=0)
+
+
 @case("no fusermount3")
 def _():
     need("setpriv", root=True)
@@ -225,19 +241,28 @@ def _():
     file = good()
     where = place("mount")
     os.chown(where, 65534, 65534)
-    scratch = place("overlay")
-    run(["mount", "-t", "tmpfs", "none", scratch], rc=0)
-    os.makedirs(scratch + "/up"), os.makedirs(scratch + "/wk")
-    run(["mount", "-t", "overlay", "-o", f"lowerdir=/usr/bin,upperdir={scratch}/up,workdir={scratch}/wk", "none", "/usr/bin"],
-        rc=0)
-    try:
-        os.unlink("/usr/bin/fusermount3")
-        with device(0o666):
-            told(as_user([program(), "mount", file, where]), FAILED, "fusermount3", r"apt|install|fuse3")
-        equal(mounts_below(where), [], "mounts")
-    finally:
-        run(["umount", "-l", "/usr/bin"], rc=0)
-        run(["umount", "-l", scratch], rc=0)
+    with without("/usr/bin/fusermount3"), device(0o666):
+        told(as_user([program(), "mount", file, where]), FAILED, "fusermount3", r"apt|install|fuse3")
+    equal(mounts_below(where), [], "mounts")
+
+
+@case("an ordinary user's umount where fusermount3 has no /etc/mtab, and of somebody else's mount")
+def _():
+    need("setpriv", "fusermount3", root=True)
+    reachable()
+    file = good()
+    where = place("mount")
+    os.chown(where, 65534, 65534)
+    with device(0o666):
+        as_user([program(), "mount", file, where], rc=0)
+        with without("/etc/mtab"):
+            told(as_user([program(), "umount", where]), FAILED, re.escape(where), "/etc/mtab", "ln -s")
+        told(as_user([program(), "umount", where], uid=65533), FAILED, re.escape(where), "another user")
+        equal(mounts_below(where), [where], "mounts")
+        as_user([program(), "umount", where], rc=0)
+    cudafs("mount", file, where)
+    told(as_user([program(), "umount", where]), FAILED, re.escape(where), "mounted by root")
+    cudafs("umount", where)
 
 
 main()

@@ -30,7 +30,7 @@ for release in ("13.2",) if QUICK else ("13.0", "13.2", "13.5"):
 
 @case("what a probe says of each release's ptxas is what it assembles")
 def _():
-    test = os.path.join(os.path.dirname(os.path.dirname(program())), "tests", "unit", "test_probe")
+    test = built("tests/unit/test_probe")
     for release in ("13.2",) if QUICK else ("12.8", "12.9", "13.0", "13.2", "13.5"):
         (tool,) = glob.glob(site_packages(place(f"site-{release}"), release, components=("nvcc",)) + "/nvidia/*/bin/ptxas")
         run([test], rc=0, env=dict(environment(), CUDAFS_TEST_PTXAS=tool))

@@ -24,7 +24,7 @@ def drops():
 
 
 def resident(files):
-    """How many pages of the files the kernel holds. Some machines page idle ones out (DAMON, memory.reclaim) without
+    """How many pages of the files the kernel holds. Some machines page idle ones out (as memory.reclaim does) without
     counting it as a drop; those must be read again, whatever file system they are of."""
     pages = 0
     for i in range(0, len(files), 500):

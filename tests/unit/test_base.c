@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,6 +63,18 @@ static void test_lists(void **state)
   assert_false(cfs_has_suffix("so", ".so"));
 }
 
+static void test_numbers(void **state)
+{
+  (void)state;
+  assert_int_equal(cfs_leading_number("120a"), 120);
+  assert_int_equal(cfs_leading_number("007.5"), 7);
+  assert_int_equal(cfs_leading_number("-3"), -3);
+  assert_int_equal(cfs_leading_number(""), 0);
+  assert_int_equal(cfs_leading_number("sm_120"), 0);
+  assert_int_equal(cfs_leading_number("99999999999999999999"), INT_MAX);
+  assert_int_equal(cfs_leading_number("-4294967297"), INT_MIN);
+}
+
 static void test_files(void **state)
 {
   (void)state;
@@ -103,8 +116,8 @@ static void test_errors(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_paths), cmocka_unit_test(test_shell_words), cmocka_unit_test(test_lists),
-      cmocka_unit_test(test_files), cmocka_unit_test(test_errors),
+      cmocka_unit_test(test_paths),   cmocka_unit_test(test_shell_words), cmocka_unit_test(test_lists),
+      cmocka_unit_test(test_numbers), cmocka_unit_test(test_files),       cmocka_unit_test(test_errors),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
