@@ -16,7 +16,8 @@ CUDA under /usr/local is hidden there, and neither a mount nor a daemon can outl
 
 Environment:
     CUDAFS_BIN         the program under test (meson sets it)
-    CUDAFS_PROGRAM     the program itself, where CUDAFS_BIN is a script that starts it under a checker
+    CUDAFS_PROGRAM     the program itself, where CUDAFS_BIN is a script that starts it under valgrind
+    CUDAFS_REPORTS     where that writes what it finds
     CUDAFS_TEST_CACHE  wheels, venvs and root file systems, kept between runs (~/.cache/cudafs-tests)
     CUDAFS_MUST_RUN    "1": what cannot run fails instead of being skipped
     CUDAFS_TEST_QUICK  "1": fewer releases and targets (for the slow builds: sanitizers, valgrind)

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """A small Debian to boot systemd in or to run as a container: made once by debootstrap, then overlaid."""
 
+import hashlib
+
 from cudafs_testing import *
 
 PACKAGES = ("systemd,systemd-sysv,dbus,fuse3,g++,libfuse3-3,libjansson4,libarchive13,libelf1,libseccomp2,libssl3,"
-            "libsystemd0,zlib1g")
+            "libsystemd0,zlib1g,libc6-dbg")
 
 
 def _codename():
@@ -22,7 +24,7 @@ def _mirror():
 
 
 def _base():
-    name = f"rootfs-{_codename()}"
+    name = f"rootfs-{_codename()}-{hashlib.sha256(PACKAGES.encode()).hexdigest()[:8]}"
     with cache_entry(name) as (path, ready):
         if not ready:
             env = dict(environment(), **{k: v for k, v in os.environ.items() if k.lower().endswith("_proxy")})
@@ -49,10 +51,25 @@ def rootfs():
 
 def install(root):
     """Installs the build under test into root, as a package would."""
-    build = os.path.dirname(os.path.dirname(program()))
-    run(["meson", "install", "-C", build, "--no-rebuild", "--quiet"], rc=0, env=dict(environment(), DESTDIR=root))
+    run(["meson", "install", "-C", built("."), "--no-rebuild", "--quiet"], rc=0, env=dict(environment(), DESTDIR=root))
     (found,) = glob.glob(root + "/usr/local/bin/cudafs") or glob.glob(root + "/usr/bin/cudafs")
+    if os.environ.get("CUDAFS_PROGRAM"):
+        _install_checker(root, found)
     return found[len(root):]
+
+
+def _install_checker(root, found):
+    """Lets root's program be started by the script that starts it under valgrind here."""
+    os.rename(found, found + "-checked")
+    write(found, read(program()).replace("\n", f"\nCUDAFS_PROGRAM={found[len(root):]}-checked\n", 1))
+    os.chmod(found, 0o755)
+    for tool in glob.glob("/usr/bin/valgrind*"):
+        shutil.copy(tool, root + "/usr/bin/")
+    for folder in ("/usr/libexec/valgrind", os.environ["CUDAFS_REPORTS"]):
+        os.makedirs(root + folder)
+        run(["mount", "--bind", folder, root + folder], rc=0)
+    # valgrind writes the code that it executes.
+    write(root + "/etc/systemd/system/cudafs@.service.d/checker.conf", "[Service]\nMemoryDenyWriteExecute=no\n")
 
 
 def _own_cgroup(top):
