@@ -89,7 +89,7 @@ int cfs_mounting_serve(const cfs_build *build, const struct cfs_mounting *m)
 {
   cleanup_close int tree = cfs_session_tree(build, m->mountpoint);
   if (tree < 0)
-    return CFS_FAILED;
+    return -tree;
   cleanup_free char *label = cfs_session_label(build), *why = NULL;
   struct ready ready = {build->plan->release, m->mountpoint};
   const struct cfs_serve_options options = {

@@ -40,12 +40,31 @@ static const char *escape_of(enum cfs_style style)
   return escapes[style];
 }
 
+/* Names come from manifests and folders of other people's: none of their bytes may command the terminal. */
+static void put_char(FILE *to, char c, bool terminal)
+{
+  unsigned char byte = (unsigned char)c;
+  if (terminal && byte != '\n' && byte != '\t' && (byte < 0x20 || byte == 0x7f))
+    fprintf(to, "\\x%02x", byte);
+  else
+    fputc(c, to);
+}
+
+static void put_text(FILE *to, const char *text)
+{
+  bool terminal = isatty(fileno(to));
+  for (; *text; text++)
+    put_char(to, *text, terminal);
+}
+
 void cfs_put(FILE *to, enum cfs_style style, const char *text)
 {
-  if (style == CFS_PLAIN || !cfs_can_colour(to))
-    fputs(text, to);
-  else
-    fprintf(to, "%s%s\033[0m", escape_of(style), text);
+  bool coloured = style != CFS_PLAIN && cfs_can_colour(to);
+  if (coloured)
+    fputs(escape_of(style), to);
+  put_text(to, text);
+  if (coloured)
+    fputs("\033[0m", to);
 }
 
 void cfs_put_format(FILE *to, enum cfs_style style, const char *format, ...)
@@ -95,6 +114,7 @@ char *cfs_text_shorten(const char *text, size_t columns, bool keep_end)
 void cfs_put_wrapped(FILE *to, const char *text, size_t at, size_t indent)
 {
   size_t columns = cfs_columns(to), column = at;
+  bool terminal = isatty(fileno(to));
   cleanup_strings cfs_strings words = {0};
   cfs_strings_split(&words, text, " \n");
   for (size_t i = 0; i < words.count; i++) {
@@ -107,7 +127,7 @@ void cfs_put_wrapped(FILE *to, const char *text, size_t at, size_t indent)
       column++;
     }
     for (char *c = words.items[i]; *c; c++)
-      fputc(*c == '\t' ? ' ' : *c, to);
+      put_char(to, *c == '\t' ? ' ' : *c, terminal);
     column += width;
   }
   fputc('\n', to);
@@ -118,11 +138,10 @@ static void report(const char *what, const char *why, const char *fix)
   fflush(stdout);
   cfs_progress_clear();
   cfs_put(stderr, CFS_RED, "cudafs:");
-  if (what)
-    fprintf(stderr, " %s:", what);
-  fprintf(stderr, " %s\n", why);
-  if (fix)
-    fprintf(stderr, "  %s\n", fix);
+  const char *const texts[] = {
+      what ? " " : "", what ? what : "", what ? ": " : " ", why, fix ? "\n  " : "", fix ? fix : "", "\n"};
+  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    put_text(stderr, texts[i]);
 }
 
 int cfs_report(cfs_error *err)
@@ -192,7 +211,8 @@ void cfs_progress(const char *format, ...)
   cleanup_free char *text = cfs_vformat(format, ap);
   va_end(ap);
   cleanup_free char *line = cfs_text_shorten(text, cfs_columns(stderr) - 1, false);
-  fprintf(stderr, "\r\033[K%s", line);
+  fputs("\r\033[K", stderr);
+  put_text(stderr, line);
   fflush(stderr);
 }
 

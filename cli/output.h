@@ -21,7 +21,8 @@ size_t cfs_columns(FILE *to);
 /* Can the locale show more than ASCII? */
 bool cfs_is_utf8(void);
 
-/* Writes text in that style where colour is possible, plainly elsewhere. */
+/* Writes text in that style where colour is possible, plainly elsewhere. To a terminal control characters in it
+ * are shown as \\xNN. */
 void cfs_put(FILE *to, enum cfs_style style, const char *text);
 void cfs_put_format(FILE *to, enum cfs_style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -69,7 +69,7 @@ static int exchange(const struct request *q, const cfs_build *build)
     return code;
   cleanup_close int tree = cfs_session_tree(build, q->root);
   if (tree < 0)
-    return CFS_FAILED;
+    return -tree;
   cleanup_lease struct cfs_lease lease = {-1, -1};
   cfs_error *err = NULL;
   struct cfs_lease_wait wait = {seconds, cfs_session_catch_signals(), tell_waiting, NULL};

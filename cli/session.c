@@ -138,9 +138,7 @@ int cfs_session_tree(const cfs_build *build, const char *mountpoint)
 {
   cfs_error *err = NULL;
   int fd = cfs_layout_tree(build->plan, build->tables, mountpoint, build->dispatcher, build->dispatcher_size, &err);
-  if (fd < 0)
-    cfs_report(err);
-  return fd < 0 ? -1 : fd;
+  return fd < 0 ? -cfs_report(err) : fd;
 }
 
 static json_t *warnings_of(const cfs_plan *plan)

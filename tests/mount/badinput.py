@@ -144,6 +144,25 @@ def _():
     equal(mounts_below(work()), [m for m in mounts_below(work()) if "host-toolkit" in m], "mounts")
 
 
+@case("a mount point whose name holds a line break")
+def _():
+    where = place("line\nbreak")
+    told(cudafs("mount", good(), where, rc=None), USAGE, "line break")
+    equal(mounts_below(where), [], "mounts")
+
+
+@case("a name cannot command the terminal")
+def _():
+    name = place("dir") + "/\x1b]0;owned\x07.json"
+    terminal, end = os.openpty()
+    try:
+        subprocess.run([program(), "plan", name], stdin=end, stdout=end, stderr=end, env=environment(TERM="xterm"))
+        said = os.read(terminal, 65536).decode()
+    finally:
+        os.close(terminal), os.close(end)
+    check("\\x1b]0;owned\\x07" in said and "\x1b]" not in said and "\x07" not in said, repr(said))
+
+
 @case("someone else has mounted there")
 def _():
     need(root=True)
