@@ -214,8 +214,9 @@ static int detach_fusermount(const char *path, bool lazy, char **ret_why)
   if (r == -ENOENT)
     return cfs_why(ret_why, -EPERM, "fusermount3 is not installed, and unmounting without it needs root");
   if (access("/etc/mtab", F_OK) < 0)
-    return cfs_why(ret_why, -EPERM, "fusermount3 wants /etc/mtab, which is missing here; root makes it with: "
-                                    "ln -s ../proc/self/mounts /etc/mtab");
+    return cfs_why(ret_why, -EPERM,
+                   "fusermount3 wants /etc/mtab, which is missing here; root makes it with: "
+                   "ln -s ../proc/self/mounts /etc/mtab");
   return cfs_why(ret_why, -EPERM, "%s", text[0] ? text : "fusermount3 failed");
 }
 

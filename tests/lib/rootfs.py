@@ -96,7 +96,8 @@ def booted(root):
         init = wait_for(lambda: read(f"/proc/{outer.pid}/task/{outer.pid}/children").split(), "systemd to start")[0]
 
         def inside(*argv, **options):
-            return run(["nsenter", "-t", init, "-a", "chroot", root, *argv], env={"PATH": PATH}, **options)
+            # systemd's own root: where this test runs in a chroot itself, a path would lead elsewhere there.
+            return run(["nsenter", "-t", init, "-a", "--root", "--wd", *argv], env={"PATH": PATH}, **options)
 
         def running():
             return inside("systemctl", "is-system-running").out.strip() in ("running", "degraded")

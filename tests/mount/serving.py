@@ -608,9 +608,10 @@ def test_warm_up(lab):
     lab.mount("-w", "tool")
     assert wait_for(lambda: lab.status()["bytes_read"] >= 4 << 20), lab.status()
     time.sleep(0.2)
-    before = lab.status()["read"]
+    before = lab.status()["bytes_read"]
     assert open(lab.mnt + "/tool", "rb").read() == open(lab.source + "/tool", "rb").read()
-    assert lab.status()["read"] == before
+    # Some of it, as the kernel may have given up a page meanwhile; but not the whole.
+    assert lab.status()["bytes_read"] - before <= 1 << 20
     lab.umount()
 
 
