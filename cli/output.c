@@ -138,10 +138,11 @@ static void report(const char *what, const char *why, const char *fix)
   fflush(stdout);
   cfs_progress_clear();
   cfs_put(stderr, CFS_RED, "cudafs:");
-  const char *const texts[] = {
-      what ? " " : "", what ? what : "", what ? ": " : " ", why, fix ? "\n  " : "", fix ? fix : "", "\n"};
-  for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-    put_text(stderr, texts[i]);
+  if (what)
+    cfs_put_format(stderr, CFS_PLAIN, " %s:", what);
+  cfs_put_format(stderr, CFS_PLAIN, " %s\n", why);
+  if (fix)
+    cfs_put_format(stderr, CFS_PLAIN, "  %s\n", fix);
 }
 
 int cfs_report(cfs_error *err)

@@ -22,7 +22,7 @@ size_t cfs_columns(FILE *to);
 bool cfs_is_utf8(void);
 
 /* Writes text in that style where colour is possible, plainly elsewhere. To a terminal control characters in it
- * are shown as \\xNN. */
+ * are shown as \xNN. */
 void cfs_put(FILE *to, enum cfs_style style, const char *text);
 void cfs_put_format(FILE *to, enum cfs_style style, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

@@ -20,8 +20,7 @@ int cfs_session_refuse(const cfs_build *build);
 /* On stderr: the plan's warnings, the first of each code and how many more there are. */
 void cfs_session_warn(const cfs_plan *plan);
 
-/* The tree of a coherent plan for that mount point: a descriptor, or, after the error was told, the exit code negated.
- */
+/* The tree of a coherent plan for that mount point: a descriptor or, once the error was told, the negated exit code. */
 int cfs_session_tree(const cfs_build *build, const char *mountpoint);
 
 /* What lies beside the tree of a mount: who made it and what it is. The caller frees it with free(). */

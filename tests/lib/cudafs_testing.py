@@ -280,6 +280,16 @@ def files_below(top, suffix=""):
     return [os.path.join(folder, name) for folder, _, names in os.walk(top) for name in names if name.endswith(suffix)]
 
 
+def resident(files):
+    """How many pages of the files the kernel holds. Some machines page idle ones out (as memory.reclaim does) without
+    counting it as a drop; those must be read again, whatever file system they are of."""
+    pages = 0
+    for i in range(0, len(files), 500):
+        told = subprocess.run(["fincore", "-n", "-o", "PAGES", *files[i:i + 500]], capture_output=True, text=True, check=True)
+        pages += sum(map(int, told.stdout.split()))
+    return pages
+
+
 def mounts_below(path):
     """Mount points at or below path, innermost first."""
     found = []

@@ -23,20 +23,10 @@ def drops():
     return re.findall(r"^drop_(?:pagecache|slab) (\d+)", read("/proc/vmstat"), re.M)
 
 
-def resident(files):
-    """How many pages of the files the kernel holds. Some machines page idle ones out (as memory.reclaim does) without
-    counting it as a drop; those must be read again, whatever file system they are of."""
-    pages = 0
-    for i in range(0, len(files), 500):
-        pages += sum(map(int, run(["fincore", "-n", "-o", "PAGES", *files[i:i + 500]], rc=0).out.split()))
-    return pages
-
-
 def undisturbed(mount, warm_up, action, attempts=30):
     """The requests that action costs after warm_up, with the kernel's caches left alone in between. Requests that come
     while every page stayed where it was are never excused, and a cache that never stays whole is no pass."""
-    files = [os.path.join(at, name) for top in ("", "/.cudafs/toolchains/13.2/bin")
-             for at, _, names in os.walk(mount.path + top) for name in names]
+    files = files_below(mount.path) + files_below(mount.path + "/.cudafs/toolchains/13.2/bin")
     for _ in range(attempts):
         start = drops()
         warm_up()
